@@ -18,7 +18,7 @@ RUN set -eux; \
     fi; \
     apt-get update; \
     apt-get install --yes --no-install-recommends -t trixie-backports \
-        libntirpc7.2 libacl1 libblkid1 libcap2 libuuid1 liburcu8t64 libstdc++6 libcephfs2 librados2; \
+        libntirpc7.2 libacl1 libblkid1 libcap2 libuuid1 liburcu8t64 libstdc++6 libcephfs2 librados2 rsync; \
     apt-get clean; \
     find /usr/share/doc -type f ! -name copyright -delete; \
     rm -rf /var/lib/apt/lists/* /var/cache/debconf/* /var/cache/ldconfig/* /var/log/apt /var/log/dpkg.log /usr/share/man/*; \

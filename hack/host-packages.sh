@@ -9,6 +9,7 @@ packages=(
   buildah mmdebstrap                   # images, and the nodes' root file system
   iproute2 iptables kmod procps psmisc # networks of the lab
   e2fsprogs util-linux                 # disks of the nodes
+  rsync                                # tests of moves between volumes: data servers copy with it
   xz-utils zstd
   shellcheck                           # make verify
 )

@@ -31,6 +31,7 @@ func main() {
 		newLoadCommand(),
 		newIdleCommand(),
 	)
+	root.AddCommand(newMoveCommands()...)
 	if err := root.Execute(); err != nil {
 		os.Exit(1)
 	}

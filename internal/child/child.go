@@ -21,7 +21,7 @@ func Start(command *exec.Cmd) (wait func() error, err error) {
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := command.Start()
+		err := begin(command)
 		started <- err
 		if err == nil {
 			<-ended
@@ -33,6 +33,34 @@ func Start(command *exec.Cmd) (wait func() error, err error) {
 	release := sync.OnceFunc(func() { close(ended) })
 	return func() error {
 		defer release()
-		return command.Wait()
+		err := command.Wait()
+		mutex.Lock()
+		defer mutex.Unlock()
+		delete(running, command.Process.Pid)
+		return err
 	}, nil
+}
+
+// running are the processes that Start has started and whose wait has not returned.
+var (
+	mutex   sync.Mutex
+	running = map[int]bool{}
+)
+
+// begin starts a command, and notes its process before anybody can see that it has ended.
+func begin(command *exec.Cmd) error {
+	mutex.Lock()
+	defer mutex.Unlock()
+	err := command.Start()
+	if err == nil {
+		running[command.Process.Pid] = true
+	}
+	return err
+}
+
+// IsAwaited tells whether this process waits for the end of another one, or will.
+func IsAwaited(pid int) bool {
+	mutex.Lock()
+	defer mutex.Unlock()
+	return running[pid]
 }

@@ -12,7 +12,10 @@ const (
 	ownRoot  = realtest.OwnRoot
 )
 
-func TestMain(m *testing.M) { realtest.Main(m) }
+func TestMain(m *testing.M) {
+	runSubcommand()
+	realtest.Main(m)
+}
 
 // TestGanesha runs the supervisor against the real ganesha (package realtest).
 func TestGanesha(t *testing.T) {

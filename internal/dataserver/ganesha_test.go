@@ -115,12 +115,13 @@ func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *da
 	dataServer.proxy.LogRefusals(0)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, proxied := make(chan error, 1), make(chan error, 1)
-	go supervisor.ReapOrphans(ctx, func() int { return dataServer.supervisor.State().PID })
+	go supervisor.ReapOrphans(ctx)
 	go func() {
 		defer close(ended) // It may end without an answer.
 		ended <- dataServer.exporter.Run(ctx)
 	}()
 	go func() { proxied <- dataServer.proxy.ListenAndServe(ctx, options.NFSTLSPort) }()
+	go dataServer.moves.Run(ctx)
 	dataServer.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -293,6 +294,8 @@ func runScenarios(t *testing.T) {
 		{"namespace servers are not waited for in grace", ownClientsAreForgotten},
 		{"without a good certificate clients are served", servedWithoutCertificate},
 		{"a killed ganesha comes back as itself", killedGaneshaComesBack},
+		{"directories that move wait and are gone", directoriesThatMove},
+		{"a directory is copied through the port for servers", copiedThroughTheTunnel},
 		{"the ends of ganesha are reported", endsAreReported},
 		{"a restart that is pending is reported", aRestartIsPending},
 		{"a client reclaims from another address", clientsAreKnownByTheirOwner},

@@ -21,6 +21,7 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/backend"
 	"github.com/howdah/howdah/internal/dataserver/exporter"
 	"github.com/howdah/howdah/internal/dataserver/kubeapi"
+	"github.com/howdah/howdah/internal/dataserver/mover"
 	"github.com/howdah/howdah/internal/dataserver/server"
 	"github.com/howdah/howdah/internal/dataserver/supervisor"
 	"github.com/howdah/howdah/internal/memory"
@@ -133,11 +134,15 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	})
 	group.Go(func() error { return p.proxy.ListenAndServe(serving, options.NFSTLSPort) })
 	group.Go(func() error {
+		p.moves.Run(ctx)
+		return nil
+	})
+	group.Go(func() error {
 		defer stopServing()
 		return p.exporter.Run(ctx)
 	})
 	group.Go(func() error {
-		supervisor.ReapOrphans(ctx, func() int { return p.supervisor.State().PID })
+		supervisor.ReapOrphans(ctx)
 		return nil
 	})
 	return group.Wait()
@@ -160,6 +165,7 @@ type process struct {
 	supervisor  *supervisor.Supervisor
 	exporter    *exporter.Exporter
 	proxy       *server.Proxy
+	moves       *moves
 	probes      *server.Probes
 	usage       *server.Usage
 	metrics     *server.Metrics
@@ -188,18 +194,25 @@ func newProcess(options Options, with parts) (*process, error) {
 	}
 	keys, expected := supervisor.HandleKeys{Current: options.HandleKey, Previous: options.PreviousHandleKey}, &server.Expectation{}
 	p.proxy = server.NewProxy(func(ctx context.Context) (net.Conn, error) { return server.DialGanesha(ctx, options.own) }, p.metrics, options.Log)
+	p.moves = newMoves(options, with.reporter)
+	p.proxy.ServePeers(p.moves.serve)
 	p.supervisor = supervisor.New(supervisor.Config{
 		Binary: options.GaneshaBinary, ConfigFile: options.configFile(), PIDFile: options.pidFile(), Root: options.GaneshaRoot,
-		RoundsFile: options.roundsFile(), Keys: keys, Port: v1alpha1.NFSPort, Log: options.Log.With("process", "ganesha"),
-		BeforeStart: func(ctx context.Context) { p.exporter.BeforeStart(ctx, hostname) },
-		Changed:     func() { p.exporter.Wake() }, Ended: p.metrics.GaneshaEnded,
+		RoundsFile: options.roundsFile(), MovingFile: options.movingFile(), MovingTakenFile: options.movingTakenFile(), Keys: keys, Port: v1alpha1.NFSPort, Log: options.Log.With("process", "ganesha"),
+		BeforeStart: func(ctx context.Context) {
+			p.exporter.BeforeStart(ctx, hostname)
+			if err := mover.BeforeStart(options.VolumesRoot, options.movingFile()); err != nil {
+				options.Log.Error("finding out which directories have moved failed: ganesha does not start before that is known", "err", err)
+			}
+		},
+		Changed: func() { p.exporter.Wake() }, Ended: p.metrics.GaneshaEnded,
 	})
 	p.exporter = exporter.New(exporter.Config{
 		NodeName: options.NodeName, PodIP: options.PodIP, ConfigFile: options.configFile(), Keys: keys,
 		Certificates: exporter.Certificates{Current: options.Certificate, Previous: options.PreviousCertificate},
 		MemoryLimit:  p.memoryLimit, Own: options.own, Storage: with.storage, Ganesha: p.supervisor, Prober: p.prober, Reporter: with.reporter,
 		Desired: with.desired, IsDeleted: with.isDeleted, Leave: with.leave, Connections: server.ReadConnections,
-		Expected: expected, Nodes: p.nodes, Proxy: p.proxy, Metrics: p.metrics, Log: options.Log,
+		Expected: expected, Nodes: p.nodes, Proxy: p.proxy, Metrics: p.metrics, Moves: p.moves, Log: options.Log,
 	})
 	p.probes = server.NewProbes(p.supervisor.State, p.prober, expected)
 	collector := server.NewGaneshaCollector(options.Namespace, p.supervisor.State, p.metrics.Serves, options.Log)
@@ -218,6 +231,11 @@ func (o Options) pidFile() string {
 		return filepath.Join(serverpod.StateDir, "ganesha.pid")
 	}
 	return filepath.Join(o.RunDir, "ganesha.pid")
+}
+
+// movingTakenFile is where ganesha says which list of moves it has: beside its pid file.
+func (o Options) movingTakenFile() string {
+	return filepath.Join(filepath.Dir(o.pidFile()), "moving.taken")
 }
 
 func (o Options) roundsFile() string { return filepath.Join(o.RunDir, "export-rounds") }

@@ -136,7 +136,7 @@ func trustByProof(t *testing.T) {
 	}{
 		{"another FileServer", dataservertest.Issue(t, dataservertest.ForeignAuthority, (*mtls.Authority).NamespaceServers), "unsupported application protocols"},
 		{"expired", dataservertest.Issue(t, dataservertest.TestAuthority, expired), "certificate has expired"},
-		{"a data server", dataservertest.Issue(t, dataservertest.TestAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-1") }), "incompatible key usage"},
+		{"a data server", dataservertest.Issue(t, dataservertest.TestAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-1") }), "asks for a move that can't be read"},
 	} {
 		mustBeRefused(t, tc.who, tc.bundle)
 		// The client gets the answer before the log has it.

@@ -97,7 +97,7 @@ func TestOnlyServersOfTheFileServerAreAccepted(t *testing.T) {
 	*short = *first
 	short.NotAfter = today().Add(-time.Second)
 	peer := naming.NamespaceServerTLSName(uid)
-	server := func(identities []*Identity) *tls.Config { return ServerConfig(identities, peer, today) }
+	server := func(identities []*Identity) *tls.Config { return ServerConfig(identities, peer, nil, today) }
 	client := func(identities []*Identity) *tls.Config {
 		return ClientConfig(identities, naming.DataServerTLSName(uid, "training-0"), today)
 	}
@@ -240,7 +240,7 @@ func TestAnExpiringCertificateIsReplacedByTheNextGeneration(t *testing.T) {
 	now := today()
 	clock := func() time.Time { return now }
 	pair := func(from ...*Authority) (server, client *tls.Config) {
-		return ServerConfig(dataServer(t, "training-0", from...), naming.NamespaceServerTLSName(uid), clock),
+		return ServerConfig(dataServer(t, "training-0", from...), naming.NamespaceServerTLSName(uid), nil, clock),
 			ClientConfig(namespaceServer(t, from...), naming.DataServerTLSName(uid, "training-0"), clock)
 	}
 	endingServer, endingClient := pair(ending)
@@ -261,4 +261,27 @@ func TestAnExpiringCertificateIsReplacedByTheNextGeneration(t *testing.T) {
 	}
 	now = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 	know("Howdah's own", ownServer, ownClient, true)
+}
+
+// Another data server of the FileServer is a peer where the server says so, though its certificate is for servers.
+func TestDataServersMayBePeers(t *testing.T) {
+	first, second := authority(t, uid), authority(t, uid)
+	isPeer := func(name string) bool { return naming.DataServerOfTLSName(uid, name) != "" }
+	for name, tc := range map[string]struct {
+		isPeer func(string) bool
+		client []*Identity
+		good   bool
+	}{
+		"another data server":             {isPeer, dataServer(t, "training-1", first), true},
+		"a namespace server":              {isPeer, namespaceServer(t, first), true},
+		"one of another authority":        {isPeer, dataServer(t, "training-1", second), false},
+		"one where no data server may":    {nil, dataServer(t, "training-1", first), false},
+		"one of another FileServer's UID": {func(string) bool { return false }, dataServer(t, "training-1", first), false},
+	} {
+		server := ServerConfig(dataServer(t, "training-0", first), naming.NamespaceServerTLSName(uid), tc.isPeer, today)
+		serverErr, clientErr := meet(t, server, ClientConfig(tc.client, naming.DataServerTLSName(uid, "training-0"), today))
+		if good := serverErr == nil && clientErr == nil; good != tc.good {
+			t.Errorf("%s: %v, %v", name, serverErr, clientErr)
+		}
+	}
 }

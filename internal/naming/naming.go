@@ -91,9 +91,24 @@ func DataServerTLSName(fileServerUID, dataServer string) string {
 	return dataServer + "." + fileServerUID + "." + ComponentDataServer + "." + tlsDomain
 }
 
+// DataServerOfTLSName reads DataServerTLSName backwards; "" if it is no name of a data server of this FileServer.
+func DataServerOfTLSName(fileServerUID, name string) string {
+	dataServer, _, _ := strings.Cut(name, ".")
+	if dataServer == "" || DataServerTLSName(fileServerUID, dataServer) != name {
+		return ""
+	}
+	return dataServer
+}
+
 // NamespaceServerTLSName is the name in the certificate of a FileServer's namespace servers.
 func NamespaceServerTLSName(fileServerUID string) string {
 	return fileServerUID + "." + ComponentNamespaceServer + "." + tlsDomain
+}
+
+// IsNamespaceServerTLSName tells whether a name is that of a FileServer's namespace servers.
+func IsNamespaceServerTLSName(name string) bool {
+	uid, _, _ := strings.Cut(name, ".")
+	return name == NamespaceServerTLSName(uid)
 }
 
 // VolumeClaimTemplate is the claim template of a data server's volume.

@@ -28,7 +28,17 @@ func (m *Exporter) identify() {
 		m.uncertified = kubeapi.NewFault(internalv1.ReasonCertificateInvalid, fmt.Errorf(
 			"namespace servers can't make or remove directories here, clients are served: %w; raise spec.keyGeneration of the FileServer for new certificates", err))
 		m.Proxy.Use(nil)
+		m.identifyMoves(nil)
 		return
 	}
-	m.Proxy.Use(mtls.ServerConfig(identities, naming.NamespaceServerTLSName(scope), m.now))
+	isPeer := func(name string) bool { return naming.DataServerOfTLSName(scope, name) != "" }
+	m.Proxy.Use(mtls.ServerConfig(identities, naming.NamespaceServerTLSName(scope), isPeer, m.now))
+	m.identifyMoves(identities)
+}
+
+// identifyMoves gives the mover what it shows to other data servers.
+func (m *Exporter) identifyMoves(identities []*mtls.Identity) {
+	if m.Moves != nil {
+		m.Moves.Identify(identities, m.dataServer.Spec.ServerScope)
+	}
 }

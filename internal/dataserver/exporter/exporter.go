@@ -21,6 +21,7 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/server"
 	"github.com/howdah/howdah/internal/dataserver/supervisor"
 	"github.com/howdah/howdah/internal/fill"
+	"github.com/howdah/howdah/internal/mtls"
 )
 
 const (
@@ -93,7 +94,17 @@ type Config struct {
 	Nodes    *server.Nodes
 	Proxy    *server.Proxy
 	Metrics  *server.Metrics
-	Log      *slog.Logger
+	// Moves does the data server's part of moves; nil: it has none.
+	Moves Moves
+	Log   *slog.Logger
+}
+
+// Moves copies directories between the volumes of data servers: the mover.
+type Moves interface {
+	// Identify gives it the certificates of this data server, nil if there are none.
+	Identify(identities []*mtls.Identity, serverScope string)
+	// Set gives it the tasks of the DataServer. The volumes are this data server's, and ganesha serves them.
+	Set(tasks []internalv1.MoveTask)
 }
 
 // Exporter makes ganesha serve what the DataServer and its exports specify, and reports.
@@ -254,6 +265,9 @@ func (m *Exporter) pass(ctx, supervised context.Context) bool {
 		m.Log.Error("counting the connections of clients failed", "err", err)
 	} else {
 		m.connections = n
+	}
+	if fault == nil && m.Moves != nil {
+		m.Moves.Set(m.dataServer.Spec.Moves)
 	}
 	seen := m.verdict(fault)
 	m.Metrics.Observe(seen)

@@ -18,6 +18,8 @@ import (
 
 	"github.com/howdah/howdah/internal/dataserver/backend"
 	"github.com/howdah/howdah/internal/listing"
+	"github.com/howdah/howdah/internal/mtls"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 const (
@@ -47,6 +49,8 @@ type Proxy struct {
 	ganesha func(ctx context.Context) (net.Conn, error)
 	metrics *Metrics
 	log     *slog.Logger
+	// peers answers other data servers of the FileServer; nil refuses them.
+	peers func(ctx context.Context, name string, conn net.Conn)
 	// handshake is handshakeTimeout; tests change it.
 	handshake time.Duration
 	// logEvery is logRefusedEvery; tests change it.
@@ -79,6 +83,12 @@ func NewProxy(ganesha func(ctx context.Context) (net.Conn, error), metrics *Metr
 
 // LogRefusals sets the minimum time between two log lines about refusals. Call it before the proxy serves.
 func (p *Proxy) LogRefusals(every time.Duration) { p.logEvery = every }
+
+// ServePeers sets who answers other data servers, by the name in their certificates: the mover. Ganesha never gets their connections, because it would
+// trust them as it trusts namespace servers. Call it before the proxy serves.
+func (p *Proxy) ServePeers(peers func(ctx context.Context, name string, conn net.Conn)) {
+	p.peers = peers
+}
 
 // Use sets the TLS configuration for new connections. With nil all are refused.
 func (p *Proxy) Use(config *tls.Config) { p.config.Store(config) }
@@ -150,6 +160,13 @@ func (p *Proxy) connect(ctx context.Context, conn net.Conn) error {
 		return fmt.Errorf("%d namespace servers are connected, which is the maximum", tlsConnections)
 	}
 	defer p.leave()
+	if name := mtls.PeerName(secured.ConnectionState()); !naming.IsNamespaceServerTLSName(name) {
+		if p.peers == nil {
+			return errors.New("this data server has nothing for other data servers")
+		}
+		p.peers(ctx, name, secured)
+		return nil
+	}
 	reader := bufio.NewReader(secured)
 	asked, err := listing.IsRequest(reader)
 	if err != nil {

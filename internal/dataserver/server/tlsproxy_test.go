@@ -50,7 +50,7 @@ func startEchoProxy(t *testing.T, handshake time.Duration) *echoProxy {
 	p.handshake = handshake
 	own, err := mtls.Parse(dataservertest.Issue(t, dataservertest.TestAuthority, func(a *mtls.Authority) ([]byte, error) { return a.DataServer("training-0") }))
 	mustWork(t, "read a certificate", err)
-	p.Use(mtls.ServerConfig([]*mtls.Identity{own}, naming.NamespaceServerTLSName(dataservertest.DataServer(1).Spec.ServerScope), time.Now))
+	p.Use(mtls.ServerConfig([]*mtls.Identity{own}, naming.NamespaceServerTLSName(dataservertest.DataServer(1).Spec.ServerScope), nil, time.Now))
 	p.client = dataservertest.TLSConfig(t, dataservertest.Issue(t, dataservertest.TestAuthority, (*mtls.Authority).NamespaceServers))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

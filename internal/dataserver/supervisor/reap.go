@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"github.com/howdah/howdah/internal/child"
 )
 
 // ReapOrphans waits for orphaned processes until the context ends. Process 1 of a container inherits them, and each would stay a zombie. It does
-// nothing if this is not process 1. It leaves ganesha to its supervisor.
-func ReapOrphans(ctx context.Context, ganeshaPID func() int) {
+// nothing if this is not process 1. It leaves processes to those who wait for them (package child).
+func ReapOrphans(ctx context.Context) {
 	if os.Getpid() != 1 {
 		return
 	}
@@ -27,7 +29,7 @@ func ReapOrphans(ctx context.Context, ganeshaPID func() int) {
 		}
 		for _, pid := range zombies() {
 			// A wait for any child would take ganesha's exit from its supervisor.
-			if pid != ganeshaPID() {
+			if !child.IsAwaited(pid) {
 				_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
 			}
 		}

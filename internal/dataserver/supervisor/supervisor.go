@@ -44,7 +44,11 @@ type Config struct {
 	Root string
 	// RoundsFile has, for ganesha, how often each Export_Id was used before.
 	RoundsFile string
-	Keys       HandleKeys
+	// MovingFile has, for ganesha, which directories move to other data servers (package mover).
+	MovingFile string
+	// MovingTakenFile is where ganesha writes which of these it has.
+	MovingTakenFile string
+	Keys            HandleKeys
 	// Port is the TCP port that ganesha listens on; the supervisor holds it while no ganesha runs. 0: nothing is held.
 	Port uint16
 	// BeforeStart runs before each start, while ganesha is not running.
@@ -203,7 +207,8 @@ func (s *Supervisor) once(ctx context.Context) error {
 	// -E: session IDs and the write verifier come from the epoch. If two servers have the same one (started in the same second), clients
 	// that move between addresses hang. A constant one hides lost writes.
 	command := exec.Command(s.Binary, "-F", "-E", epoch, "-f", s.ConfigFile, "-L", "STDOUT", "-p", s.PIDFile)
-	command.Env = append(s.Keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.RoundsFile, "HOWDAH_MOUNTS="+MountsFile(s.ConfigFile), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+	command.Env = append(s.Keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.RoundsFile, "HOWDAH_MOUNTS="+MountsFile(s.ConfigFile),
+		"HOWDAH_MOVING="+s.MovingFile, "HOWDAH_MOVING_TAKEN="+s.MovingTakenFile, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
 	environment, err := PrepareRoot(s.Root, s.ConfigFile)
 	if err != nil {
 		return fmt.Errorf("making ganesha's root directory: %w", err)

@@ -64,7 +64,7 @@ func serverConfig(t testing.TB, dataServer string) *tls.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return mtls.ServerConfig([]*mtls.Identity{identity}, naming.NamespaceServerTLSName(FileServerUID), time.Now)
+	return mtls.ServerConfig([]*mtls.Identity{identity}, naming.NamespaceServerTLSName(FileServerUID), nil, time.Now)
 }
 
 // bothListener takes TLS and plain connections at one port: an address of a DataServer that has a port has only one.

@@ -1,0 +1,231 @@
+package mover
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/internal/dataserver/durable"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+const (
+	// movesDir is below .howdah of a volume. It has a directory for each move.
+	movesDir = "moves"
+	// journalFile says how far a move is, inodesFile has the inodes that ganesha refuses.
+	journalFile = "move.json"
+	inodesFile  = "inodes"
+	// dataDir is the copy at the target, and the trash at the source.
+	dataDir = "data"
+	// hiddenPrefix begins the name of a directory in the root of its export that is on its way. Namespace servers don't show it (naming.OwnPrefix).
+	hiddenPrefix = naming.OwnPrefix + "-moving-"
+)
+
+// stage is how far a move is on a volume.
+type stage string
+
+const (
+	// stageClosing: clients that open files wait. stageFreezing: ganesha may refuse the directory, and the directory may have its hidden name.
+	// stageFrozen: so it is.
+	stageClosing  stage = "closing"
+	stageFreezing stage = "freezing"
+	stageFrozen   stage = "frozen"
+	// stagePromised: frozen, and the target may place its copy. stageReleased: the freeze has ended by itself, and clients use the directory.
+	stagePromised stage = "promised"
+	stageReleased stage = "released"
+	// stageLeaving: the directory is the target's by now. stageLeft: it is in the trash.
+	stageLeaving stage = "leaving"
+	stageLeft    stage = "left"
+	// stageEmptying: its time in the trash is over.
+	stageEmptying stage = "emptying"
+	// stageCopying: the target has a part of the copy. stageVerified: it is the same as the frozen directory of this attempt. stageAsking: the source
+	// may have promised to keep it frozen. stagePlacing: it has, and the copy may be in the share.
+	stageCopying  stage = "copying"
+	stageVerified stage = "verified"
+	stageAsking   stage = "asking"
+	stagePlacing  stage = "placing"
+	stagePlaced   stage = "placed"
+)
+
+// journal is what a volume knows of a move.
+type journal struct {
+	ID     string `json:"id"`
+	Share  string `json:"share"`
+	Path   string `json:"path"`
+	Volume int32  `json:"volume"`
+	Stage  stage  `json:"stage"`
+	// Attempt is the freeze that Stage is of, Sequence the task that asked for Stage.
+	Attempt  int32 `json:"attempt,omitempty"`
+	Sequence int64 `json:"sequence,omitempty"`
+	// Peer is the other data server, PeerAddress its address. Freeze is different for each freeze.
+	Peer        string `json:"peer,omitempty"`
+	PeerAddress string `json:"peerAddress,omitempty"`
+	Freeze      string `json:"freeze,omitempty"`
+	// Parents are the directories above it, which the target makes.
+	Parents []parent `json:"parents,omitempty"`
+	// Parent is the inode of the directory that has the directory's name, Top that of the export's root.
+	Parent uint64 `json:"parent,omitempty"`
+	Top    uint64 `json:"top,omitempty"`
+	// Left is when it went into the trash, KeepSeconds for how long, and KeptSeconds how much of it is over.
+	Left        time.Time `json:"left,omitzero"`
+	KeepSeconds int64     `json:"keepSeconds,omitempty"`
+	KeptSeconds int64     `json:"keptSeconds,omitempty"`
+}
+
+// isSource tells whether the journal is of a directory that goes.
+func (j *journal) isSource() bool {
+	switch j.Stage {
+	case stageClosing, stageFreezing, stageFrozen, stagePromised, stageReleased, stageLeaving, stageLeft, stageEmptying:
+		return true
+	}
+	return false
+}
+
+// isBack tells whether the source may go back to serving the directory. From stagePromised it may if the operator says so.
+func (j *journal) isBack() bool {
+	switch j.Stage {
+	case stageClosing, stageFreezing, stageFrozen, stagePromised, stageReleased:
+		return true
+	}
+	return false
+}
+
+// isPlacing tells whether the copy may be the directory by now, or may become it.
+func (j *journal) isPlacing() bool {
+	return j.Stage == stageAsking || j.Stage == stagePlacing || j.Stage == stagePlaced
+}
+
+// isFrozen tells whether clients change nothing, for this freeze.
+func (j *journal) isFrozen(attempt int32) bool {
+	return j != nil && (j.Stage == stageFrozen || j.Stage == stagePromised) && j.Attempt == attempt
+}
+
+// place has the paths of a move on a volume.
+type place struct {
+	root   string
+	volume int32
+	id     string
+	share  string
+	path   string
+}
+
+func placeOf(root string, j *journal) place {
+	return place{root: root, volume: j.Volume, id: j.ID, share: j.Share, path: j.Path}
+}
+
+func movesIn(root string, volume int32) string {
+	return filepath.Join(root, strconv.Itoa(int(volume)), naming.OwnPrefix, movesDir)
+}
+
+func (p place) directory() string { return filepath.Join(movesIn(p.root, p.volume), p.id) }
+func (p place) data() string      { return filepath.Join(p.directory(), dataDir) }
+func (p place) inodes() string    { return filepath.Join(p.directory(), inodesFile) }
+func (p place) export() string    { return naming.ExportDirectory(p.root, p.share, p.volume) }
+func (p place) shown() string     { return filepath.Join(p.export(), p.path) }
+func (p place) hidden() string    { return filepath.Join(p.export(), hiddenPrefix+p.id) }
+
+// shownNFS and hiddenNFS are the same for ganesha's clients.
+func (p place) shownNFS() string { return naming.ExportPseudo(p.share, p.volume) + "/" + p.path }
+
+func (p place) hiddenNFS() string {
+	return naming.ExportPseudo(p.share, p.volume) + "/" + hiddenPrefix + p.id
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// isThere is exists for a path that is taken to be there if it can't be seen.
+func isThere(path string) bool {
+	there, err := exists(path)
+	return there || err != nil
+}
+
+// write makes a journal durable.
+func (p place) write(j *journal) error {
+	if err := os.MkdirAll(p.directory(), 0o700); err != nil {
+		return fmt.Errorf("making the directory of move %s: %w", p.id, err)
+	}
+	text, err := json.Marshal(j)
+	if err != nil {
+		return fmt.Errorf("encoding the journal of move %s: %w", p.id, err)
+	}
+	return durable.Write(filepath.Join(p.directory(), journalFile), append(text, '\n'))
+}
+
+// read returns nil if there is no journal.
+func (p place) read() (*journal, error) {
+	text, err := os.ReadFile(filepath.Join(p.directory(), journalFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal of move %s: %w", p.id, err)
+	}
+	var j journal
+	if err := json.Unmarshal(text, &j); err != nil {
+		return nil, fmt.Errorf("%s is damaged: %w", filepath.Join(p.directory(), journalFile), err)
+	}
+	if j.ID != p.id || j.Volume != p.volume {
+		return nil, fmt.Errorf("%s is of move %q on volume %d", filepath.Join(p.directory(), journalFile), j.ID, j.Volume)
+	}
+	return &j, nil
+}
+
+// forget removes what a move has on a volume. The journal goes last: without it the rest is not looked at.
+func (p place) forget() error {
+	if err := os.RemoveAll(p.data()); err != nil {
+		return fmt.Errorf("removing what move %s left: %w", p.id, err)
+	}
+	if err := os.RemoveAll(p.directory()); err != nil {
+		return fmt.Errorf("removing what move %s left: %w", p.id, err)
+	}
+	return nil
+}
+
+// journals are those of all volumes.
+func journals(root string) (found []*journal, err error) {
+	volumes, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // The data is in Ceph.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for moves: %w", err)
+	}
+	for _, volume := range volumes {
+		index, err := strconv.ParseInt(volume.Name(), 10, 32)
+		if err != nil {
+			continue
+		}
+		moves, err := os.ReadDir(movesIn(root, int32(index)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking for moves on volume %d: %w", index, err)
+		}
+		for _, move := range moves {
+			if strings.HasPrefix(move.Name(), ".") {
+				continue
+			}
+			j, err := place{root: root, volume: int32(index), id: move.Name()}.read()
+			if err != nil {
+				return nil, err
+			}
+			if j != nil {
+				found = append(found, j)
+			}
+		}
+	}
+	return found, nil
+}

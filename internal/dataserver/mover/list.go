@@ -1,0 +1,153 @@
+package mover
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/howdah/howdah/internal/dataserver/durable"
+)
+
+const (
+	// takenEvery is how often it is looked whether ganesha has taken the list. takenWait is how long that may take.
+	takenEvery = 5 * time.Millisecond
+	takenWait  = 20 * time.Second
+	// nameStale is how long the name of a directory that has left is refused: clients that an older namespace server sends here look it up again. After
+	// that it is just not there.
+	nameStale = time.Minute
+	// none is the word of the list for no name, and for no inodes.
+	none = "-"
+	// inGrace is what ganesha writes in place of a number of open files while clients may claim what they had open.
+	inGrace = "?"
+)
+
+// isListed tells whether ganesha refuses something of a move.
+func isListed(j *journal) bool {
+	return j.isSource() && j.Stage != stageReleased && j.Stage != stageEmptying
+}
+
+// ganeshaList is what ganesha reads about moves: build/patches/0432-directories-move.patch.
+func ganeshaList(root string, all []*journal, now time.Time, number int64) (string, error) {
+	var text strings.Builder
+	for _, j := range all {
+		if !isListed(j) {
+			continue
+		}
+		where := placeOf(root, j)
+		answer := "delay"
+		switch j.Stage {
+		case stageClosing:
+			answer = "closing"
+		case stageLeaving, stageLeft:
+			answer = "stale"
+		}
+		inodes := none
+		there, err := exists(where.inodes())
+		if err != nil {
+			return "", err
+		}
+		if there {
+			inodes = encode(where.inodes())
+		}
+		name := encode(path.Base(j.Path))
+		if j.Stage == stageLeft && (now.Sub(j.Left) > nameStale || isBackAgain(where, all)) {
+			name = none
+		}
+		fmt.Fprintf(&text, "%s %s %d %s %s\n", answer, encode(where.export()), j.Parent, name, inodes)
+		fmt.Fprintf(&text, "%s %s %d %s %s\n", answer, encode(where.export()), j.Top, encode(hiddenPrefix+j.ID), none)
+	}
+	fmt.Fprintf(&text, "end %d\n", number)
+	return text.String(), nil
+}
+
+// isBackAgain tells whether something has the name of a directory that has left: it came back, or another one was made.
+func isBackAgain(where place, all []*journal) bool {
+	there, err := exists(where.shown())
+	return err != nil || there || slices.ContainsFunc(all, func(j *journal) bool {
+		return j.isPlacing() && j.Share == where.share && j.Volume == where.volume && j.Path == where.path
+	})
+}
+
+// hasList tells whether ganesha has the list that the volumes ask for: names are refused for a while only.
+func (m *Mover) hasList() bool {
+	all, err := journals(m.Root)
+	if err != nil {
+		return true // What needs the list reports that.
+	}
+	has, err := os.ReadFile(m.ListFile)
+	if err != nil {
+		return false
+	}
+	want, err := ganeshaList(m.Root, all, m.Now(), 0)
+	lines, _, _ := strings.Cut(string(has), "end ")
+	wanted, _, _ := strings.Cut(want, "end ")
+	return err != nil || lines == wanted
+}
+
+func encode(text string) string { return hex.EncodeToString([]byte(text)) }
+
+// BeforeStart writes the list for the ganesha that starts next: it reads it before it serves anybody. If the volumes can't be read, the list is none that
+// ganesha takes: it does not start, because it would serve what has moved.
+func BeforeStart(root, listFile string) error {
+	now := time.Now()
+	text := "the volumes could not be read\n"
+	all, err := journals(root)
+	if err == nil {
+		var list string
+		if list, err = ganeshaList(root, all, now, now.UnixNano()); err == nil {
+			text = list
+		}
+	}
+	return errors.Join(err, durable.Write(listFile, []byte(text)))
+}
+
+// tell gives ganesha the list that the volumes ask for, and returns when it was taken: then no request is at work that does not know it. The result is
+// how many files were open then, by move.
+func (m *Mover) tell(ctx context.Context) (map[string]string, error) {
+	m.telling.Lock()
+	defer m.telling.Unlock()
+	all, err := journals(m.Root)
+	if err != nil {
+		return nil, err
+	}
+	number := m.Now().UnixNano()
+	text, err := ganeshaList(m.Root, all, m.Now(), number)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, j := range all {
+		if isListed(j) {
+			ids = append(ids, j.ID)
+		}
+	}
+	if err := durable.Write(m.ListFile, []byte(text)); err != nil {
+		return nil, err
+	}
+	deadline := time.NewTimer(takenWait)
+	defer deadline.Stop()
+	for {
+		taken, err := os.ReadFile(m.TakenFile)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("looking whether ganesha knows which directories move: %w", err)
+		}
+		if has, _, _ := strings.Cut(strings.TrimSpace(string(taken)), " "); has == strconv.FormatInt(number, 10) {
+			return countsOf(string(taken), ids), nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-deadline.C:
+			return nil, fmt.Errorf("ganesha did not take the list of directories that move within %s", takenWait)
+		case <-time.After(takenEvery):
+		}
+	}
+}
