@@ -30,6 +30,9 @@ func DataServerObject(in FileServerInput, ordinal int32) *internalv1ac.DataServe
 	if slices.Contains(in.ToBeIdle, name) {
 		spec.WithNewDirectories(internalv1.NewDirectoriesForbid)
 	}
+	for _, task := range in.Moves[name] {
+		spec.WithMoves(moveTask(task))
+	}
 	if in.Storage.Describe != nil {
 		in.Storage.Describe(ordinal, spec)
 	}
@@ -37,6 +40,31 @@ func DataServerObject(in FileServerInput, ordinal int32) *internalv1ac.DataServe
 		spec.WithAddress(address)
 	}
 	return internalv1ac.DataServer(name, in.namespace()).WithLabels(meta).WithSpec(spec)
+}
+
+// moveTask is a data server's part of a move.
+func moveTask(task internalv1.MoveTask) *internalv1ac.MoveTaskApplyConfiguration {
+	applied := internalv1ac.MoveTask().WithID(task.ID).WithRole(task.Role).WithPath(task.Path).
+		WithFileShareRef(internalv1ac.FileShareReference().WithName(task.FileShareRef.Name)).
+		WithPeer(internalv1ac.DataServerReference().WithName(task.Peer.Name)).
+		WithStep(task.Step).WithSequence(task.Sequence)
+	applied.Volume, applied.TrashSeconds = task.Volume, task.TrashSeconds
+	if task.PeerAddress != "" {
+		applied.WithPeerAddress(task.PeerAddress)
+	}
+	if task.Attempt > 0 {
+		applied.WithAttempt(task.Attempt)
+	}
+	if task.OpenFiles != "" {
+		applied.WithOpenFiles(task.OpenFiles)
+	}
+	if task.MegabytesPerSecond > 0 {
+		applied.WithMegabytesPerSecond(task.MegabytesPerSecond)
+	}
+	if task.Execution != "" {
+		applied.WithExecution(task.Execution)
+	}
+	return applied
 }
 
 // maxGrace is ganesha's maximum grace period, in seconds.

@@ -47,6 +47,8 @@ type FileServerInput struct {
 	CertificatesLost int32
 	// NetworkPolicies are made for the pods, unless nil.
 	NetworkPolicies *NetworkPolicies
+	// Moves are the data servers' parts in copies of directories, by their names.
+	Moves map[string][]internalv1.MoveTask
 	// DirectoryLimits are those of spec.limits, spelled out; zero leaves them out.
 	DirectoryLimits internalv1.DirectoryLimits
 	// NodeNetworks are the Nodes of access rules.

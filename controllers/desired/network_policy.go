@@ -72,6 +72,7 @@ func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 			ingress([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration{
 				networkingv1ac.NetworkPolicyPeer().WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(doors)),
 			}, v1alpha1.NFSPort, v1alpha1.NFSTLSPort),
+			ingress(peersOfMoves(in), v1alpha1.NFSTLSPort),
 			ingress(scrapers, v1alpha1.ManagerPort, v1alpha1.MetricsPort),
 			ingress(nodes, v1alpha1.ManagerPort),
 			// Benchmarks count what the servers sent, wherever their job is.
@@ -85,6 +86,16 @@ func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 		policies = append(policies, networkPolicy(in, naming.Steward(in.name()), naming.SelectSteward(in.name())))
 	}
 	return policies
+}
+
+// peersOfMoves are the data servers, where directories are copied from one to another: on volumes of their own.
+func peersOfMoves(in FileServerInput) []*networkingv1ac.NetworkPolicyPeerApplyConfiguration {
+	if len(in.Storage.ClaimTemplates) == 0 {
+		return nil
+	}
+	return []*networkingv1ac.NetworkPolicyPeerApplyConfiguration{
+		networkingv1ac.NetworkPolicyPeer().WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(naming.SelectDataServers(in.name()))),
+	}
 }
 
 func networkPolicy(in FileServerInput, name string, selector map[string]string, rules ...*networkingv1ac.NetworkPolicyIngressRuleApplyConfiguration) *networkingv1ac.NetworkPolicyApplyConfiguration {

@@ -60,7 +60,7 @@ func decide(o *observed, images desired.Images) decision {
 	replicas, refused := decideReplicas(o, d.eligible)
 	d.refused, d.storage = refused, o.storage.Decide(desired.DataServerLabels(o.fileServer))
 	d.moves, d.ends = planMoves(o), o.decideEnds()
-	d.draining = o.drainCondition(replicas, d.moves.homeless)
+	d.draining = o.drainCondition(replicas, d.moves)
 	addresses := desired.NodeAddresses(o.nodes)
 	d.nodeAddresses = int32(len(addresses))
 	var networks []netip.Prefix
@@ -111,24 +111,25 @@ func decideReplicas(o *observed, eligible int32) (int32, *metav1.Condition) {
 		existing = *o.statefulSet.Spec.Replicas
 	}
 	if o.isShared() {
-		return o.replicasOfShared(existing, eligible), nil
+		return o.replicasUntilIdle(existing, eligible), nil
 	}
-	needed := o.ownersNeed()
+	counts, paths := o.fixed().counts, o.fixed().paths
+	needed := o.ownersNeed(counts)
 	wanted := o.fileServer.Spec.Replicas
 	replicas, isRefused := placement.Replicas(wanted, existing, eligible, needed)
 	if !isRefused {
-		return replicas, nil
+		return max(replicas, o.replicasUntilIdle(existing, eligible)), nil
 	}
 	refused := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonScaleInRefused,
-		fmt.Sprintf("spec.replicas is %d, but data servers that would go own directories: %s; remove the directories, or set spec.replicas to %d or more",
-			wanted, o.describeOwners(wanted), needed))
+		fmt.Sprintf("spec.replicas is %d, but data servers that would go own directories that can't move: %s; remove the directories, or set spec.replicas to %d or more",
+			wanted, o.describeOwners(wanted, counts, paths), needed))
 	return replicas, &refused
 }
 
-// ownersNeed is the lowest number of replicas that keeps every server that owns directories.
-func (o *observed) ownersNeed() int32 {
+// ownersNeed is the lowest number of replicas that keeps every server with such directories.
+func (o *observed) ownersNeed(counts map[string]int32) int32 {
 	needed := int32(0)
-	for server := range o.directories {
+	for server := range counts {
 		if ordinal, ok := naming.DataServerOrdinal(o.fileServer.Name, server); ok {
 			needed = max(needed, ordinal+1)
 		}
@@ -138,13 +139,13 @@ func (o *observed) ownersNeed() int32 {
 
 // describeOwners lists, for each server from the ordinal on, how many directories it owns, with the names of two. The
 // highest ordinals come first, because they determine the number of replicas.
-func (o *observed) describeOwners(from int32) string {
+func (o *observed) describeOwners(from int32, counts map[string]int32, all map[string][]string) string {
 	type owner struct {
 		ordinal int32
 		name    string
 	}
 	var owners []owner
-	for server := range o.directories {
+	for server := range counts {
 		if ordinal, ok := naming.DataServerOrdinal(o.fileServer.Name, server); ok && ordinal >= from {
 			owners = append(owners, owner{ordinal, server})
 		}
@@ -152,7 +153,7 @@ func (o *observed) describeOwners(from int32) string {
 	slices.SortFunc(owners, func(a, b owner) int { return cmp.Compare(b.ordinal, a.ordinal) })
 	described := make([]string, 0, len(owners))
 	for _, owner := range owners {
-		count, paths := int(o.directories[owner.name]), o.directoryPaths[owner.name]
+		count, paths := int(counts[owner.name]), all[owner.name]
 		paths = paths[:min(len(paths), namedPerOwner)]
 		text := fmt.Sprintf("%s owns %d", owner.name, count)
 		if len(paths) > 0 {

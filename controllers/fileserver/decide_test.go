@@ -1,6 +1,7 @@
 package fileserver
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -34,10 +35,12 @@ func TestReplicas(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := &observed{
-				fileServer:     builders.FileServer("ns", "fs").Replicas(tc.wanted).Build(),
-				directories:    tc.directories,
-				directoryPaths: map[string][]string{},
+			// Their data servers are not there, so they can't be copied away.
+			o := &observed{fileServer: builders.FileServer("ns", "fs").Replicas(tc.wanted).Build(), directories: tc.directories}
+			for server, count := range tc.directories {
+				for i := range count {
+					o.owned = append(o.owned, *owned("s", fmt.Sprint(i), server))
+				}
 			}
 			if tc.existing > 0 {
 				o.statefulSet = &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &tc.existing}}
@@ -68,15 +71,15 @@ func TestNodesThatAreTooManyAreReported(t *testing.T) {
 }
 
 func TestRefusalNamesEveryOwnerAndAFewOfItsDirectories(t *testing.T) {
-	o := &observed{
-		fileServer:  builders.FileServer("ns", "fs").Replicas(1).Build(),
-		directories: map[string]int32{"fs-0": 7, "fs-1": 2, "fs-2": 9},
-		directoryPaths: map[string][]string{
-			"fs-0": {"s:a"}, "fs-1": {"s:b", "s:c"}, "fs-2": {"s:d", "s:e", "s:f", "s:g", "s:h"},
-		},
+	o := &observed{fileServer: builders.FileServer("ns", "fs").Replicas(1).Build()}
+	for path, server := range map[string]string{
+		"a": "fs-0", "b": "fs-1", "c": "fs-1", "d": "fs-2", "e": "fs-2", "f": "fs-2", "g": "fs-2", "h": "fs-2", "i": "fs-2", "j": "fs-2", "k": "fs-2", "l": "fs-2",
+	} {
+		o.owned = append(o.owned, *owned("s", path, server))
 	}
+	counts, paths := o.fixed().counts, o.fixed().paths
 	want := "fs-2 owns 9 (s:d, s:e and 7 more), fs-1 owns 2 (s:b, s:c)"
-	if got := o.describeOwners(1); got != want {
+	if got := o.describeOwners(1, counts, paths); got != want {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 }

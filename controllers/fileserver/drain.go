@@ -18,9 +18,9 @@ import (
 	"github.com/howdah/howdah/internal/placement"
 )
 
-// A data server is to be idle if it is in maintenance, or above spec.replicas. New directories go elsewhere at once. Where all data servers
-// have the same storage those that it has go to the others (moves.go), and then the server waits until its clients unmount: what they have mounted stays
-// where it is until they leave it (docs/design/2026-11-22-moves.md).
+// A data server is to be idle if it is in maintenance, or above spec.replicas. New directories go elsewhere at once. Those that it has go to the others
+// (moves.go), and then the server waits until its clients unmount: in Ceph what they have mounted stays where it is until they leave it
+// (docs/design/2026-11-22-moves.md); on volumes it is stale, and who does not use it has not noticed.
 
 const (
 	// hearing is how long an empty data server is kept in any case: a namespace server that lags behind may still send clients there.
@@ -49,26 +49,46 @@ func (o *observed) drainLimit() time.Duration {
 	return max(limit, hearing)
 }
 
-// drainOf returns how far the drain of a data server is; empty for servers that are not to be idle, and if directories
-// can't move.
+// drainOf returns how far the drain of a data server is; empty for servers that are not to be idle.
 func (o *observed) drainOf(server string) (drain v1alpha1.ServerDrain) {
 	switch {
-	case !o.isShared() || !o.isToBeIdle(server):
+	case !o.isToBeIdle(server):
+		return drain
+	case o.movable(server) > 0 || o.fixed().copying[server]:
+		drain.State = v1alpha1.DrainEmptying
 		return drain
 	case o.directories[server] > 0:
-		drain.State = v1alpha1.DrainEmptying
+		return drain // What it has can't move.
+	}
+	var was v1alpha1.ServerDrain
+	for _, before := range o.fileServer.Status.Servers {
+		if before.Name == server {
+			was = before.Drain
+		}
+	}
+	if !o.isShared() && was.State == "" {
+		drain.State = v1alpha1.DrainDone // It had nothing that clients could have mounted.
 		return drain
 	}
 	drain.State, drain.EmptySinceTime = v1alpha1.DrainWaiting, ptr.To(metav1.NewTime(o.now))
-	for _, before := range o.fileServer.Status.Servers {
-		if before.Name == server && before.Drain.EmptySinceTime != nil {
-			drain.EmptySinceTime = before.Drain.EmptySinceTime
-		}
+	if was.EmptySinceTime != nil {
+		drain.EmptySinceTime = was.EmptySinceTime
+	}
+	if !o.isShared() && was.State == v1alpha1.DrainDone && was.EmptySinceTime == nil {
+		return was
 	}
 	if o.drainLeft(server, drain.EmptySinceTime.Time) <= 0 {
 		drain.State = v1alpha1.DrainDone
 	}
 	return drain
+}
+
+// movable is how many of a data server's directories can move.
+func (o *observed) movable(server string) int32 {
+	if o.isShared() {
+		return o.directories[server]
+	}
+	return o.directories[server] - o.fixed().counts[server]
 }
 
 // drainLeft is the remaining time for which an empty data server is kept, if nothing changes.
@@ -91,8 +111,8 @@ func (o *observed) hasNoClients(server string) bool {
 	return o.stateOf(server) == fleet.Serving && used != nil && *used == 0
 }
 
-// replicasOfShared is the number of data servers where directories can move: one that goes is kept until it is idle.
-func (o *observed) replicasOfShared(existing, eligible int32) int32 {
+// replicasUntilIdle is the number of data servers: one that goes is kept until it is idle.
+func (o *observed) replicasUntilIdle(existing, eligible int32) int32 {
 	wanted := o.fileServer.Spec.Replicas
 	if wanted == 0 {
 		replicas, _ := placement.Replicas(0, existing, eligible, 0)
@@ -118,17 +138,18 @@ func (o *observed) toBeIdle(replicas int32) (names []string) {
 }
 
 // drainCondition says what data servers that are to be idle wait for; nil if for nothing.
-func (o *observed) drainCondition(replicas int32, homeless int) *metav1.Condition {
+func (o *observed) drainCondition(replicas int32, plan movePlan) *metav1.Condition {
 	var waiting []string
 	for _, name := range o.toBeIdle(replicas) {
 		switch drain := o.drainOf(name); drain.State {
 		case v1alpha1.DrainEmptying:
-			waiting = append(waiting, fmt.Sprintf("%s has %d directories to move", name, o.directories[name]))
+			waiting = append(waiting, fmt.Sprintf("%s has %d directories to move", name, o.movable(name)))
 		case v1alpha1.DrainWaiting:
 			waiting = append(waiting, fmt.Sprintf("%s is empty and waits for clients that have it mounted, until %s at most (spec.drain.timeoutSeconds)",
 				name, drain.EmptySinceTime.Add(o.drainLimit()).UTC().Format(time.RFC3339)))
 		}
 	}
+	waiting = append(waiting, o.kept(replicas)...)
 	if len(waiting) == 0 {
 		return nil
 	}
@@ -137,11 +158,25 @@ func (o *observed) drainCondition(replicas int32, homeless int) *metav1.Conditio
 	if wanted := o.fileServer.Spec.Replicas; wanted > 0 && wanted < replicas {
 		text = fmt.Sprintf("spec.replicas is %d, and there are %d; ", wanted, replicas) + text
 	}
-	if homeless > 0 {
-		text += fmt.Sprintf("; no other data server serves the shares of %d of those directories at present", homeless)
+	if plan.homeless > 0 {
+		text += fmt.Sprintf("; no other data server serves the shares of %d of those directories at present", plan.homeless)
 	}
+	text += plan.describeStuck()
 	condition := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDraining, strings.ReplaceAll(text, "has 1 directories", "has 1 directory"))
 	return &condition
+}
+
+// kept says what servers that are to be idle keep, because it can't move.
+func (o *observed) kept(replicas int32) (texts []string) {
+	if o.isShared() || !o.mayCopy() {
+		return nil
+	}
+	for _, name := range o.toBeIdle(replicas) {
+		if o.fixed().counts[name] > 0 {
+			texts = append(texts, fmt.Sprintf("%s keeps what can't move on volumes, roots of Single shares and directories of deleted shares (%s)", name, strings.Join(o.fixed().paths[name], ", ")))
+		}
+	}
+	return texts
 }
 
 // drainAgain is when the next data server may be idle though nothing happens; 0 if none waits.

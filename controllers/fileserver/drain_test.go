@@ -75,7 +75,7 @@ func TestAServerIsKeptUntilItIsIdle(t *testing.T) {
 			if got := tc.o.drainAgain(3); got != tc.again {
 				t.Errorf("again in %s, want %s", got, tc.again)
 			}
-			condition := tc.o.drainCondition(replicas, 0)
+			condition := tc.o.drainCondition(replicas, movePlan{})
 			if tc.state == v1alpha1.DrainDone {
 				if condition != nil {
 					t.Errorf("done, and it says %s", condition.Message)
@@ -112,7 +112,7 @@ func TestServersGoFromTheHighestNumberDownAsTheyGetIdle(t *testing.T) {
 func TestAServerInMaintenanceIsKeptAndTellsWhenItIsIdle(t *testing.T) {
 	o := inCeph().empty("fs-1", settled, 0)
 	o.fileServer.Spec.Drain = &v1alpha1.Drain{Servers: []string{"fs-1"}}
-	if got := o.drainOf("fs-1").State; got != v1alpha1.DrainDone || o.drainCondition(3, 0) != nil {
+	if got := o.drainOf("fs-1").State; got != v1alpha1.DrainDone || o.drainCondition(3, movePlan{}) != nil {
 		t.Errorf("it is %s", got)
 	}
 	if got := o.drainOf("fs-0"); got.State != "" {
@@ -122,20 +122,34 @@ func TestAServerInMaintenanceIsKeptAndTellsWhenItIsIdle(t *testing.T) {
 		t.Errorf("to be idle: %v", got)
 	}
 	o.directories["fs-1"] = 4
-	condition := o.drainCondition(3, 2)
+	condition := o.drainCondition(3, movePlan{homeless: 2})
 	if condition == nil || condition.Message != "data servers are made idle: fs-1 has 4 directories to move; no other data server serves the shares of 2 of those directories at present" {
 		t.Errorf("it says %+v", condition)
 	}
 }
 
-// On volumes a data server in maintenance gets nothing new, and keeps what it has.
-func TestOnVolumesMaintenanceMovesNothing(t *testing.T) {
-	o, d := world()
-	o.now = noon
-	o.directories = map[string]int32{"fs-1": 3}
-	o.fileServer.Spec.Drain = &v1alpha1.Drain{Servers: []string{"fs-1"}}
-	status := report(o, d, nil, noon)
-	if status.Moves.Pending != nil || status.Servers[1].Drain.State != "" || o.drainCondition(2, 0) != nil || !o.isToBeIdle("fs-1") {
-		t.Errorf("%+v", status.Servers)
+// On volumes a data server that had nothing is idle at once, and one that had something waits for its clients as in Ceph.
+func TestOnVolumesAServerThatHadNothingIsIdleAtOnce(t *testing.T) {
+	drained := func(o *observed) v1alpha1.ServerDrain {
+		o.fileServer.Spec.Drain = &v1alpha1.Drain{Servers: []string{"fs-2"}}
+		return o.drainOf("fs-2")
+	}
+	if drain := drained(onVolumes()); drain.State != v1alpha1.DrainDone {
+		t.Errorf("it had nothing, and is %s", drain.State)
+	}
+	if drain := drained(onVolumes(owned("s", "a", "fs-2"))); drain.State != v1alpha1.DrainEmptying {
+		t.Errorf("it has a directory, and is %s", drain.State)
+	}
+	single := onVolumes(owned("s", ".", "fs-2"))
+	drained(single)
+	if condition := single.drainCondition(3, movePlan{}); condition == nil || !strings.Contains(condition.Message, "fs-2 keeps what can't move on volumes, roots of Single shares and directories of deleted shares (s:.)") {
+		t.Errorf("it has the root of a Single share, and the condition is %+v", condition)
+	}
+	o := onVolumes(copied(owned("s", "a", "fs-1"), "fs-2", "fs-1", internalv1.MoveLeaving, 1))
+	if drain := drained(o); drain.State != v1alpha1.DrainEmptying {
+		t.Errorf("it has to put a directory into its trash, and is %s", drain.State)
+	}
+	if drain := drained(onVolumes().empty("fs-2", 30*time.Second, 1)); drain.State != v1alpha1.DrainWaiting {
+		t.Errorf("a client is connected, and it is %s", drain.State)
 	}
 }

@@ -17,11 +17,12 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/placement"
 )
 
-// A directory moves when its ShareDirectory names another data server. This is one write, which fails if the object was
+// A directory moves when its ShareDirectory names another data server. On volumes a copy comes first (copies.go). In Ceph this is one write, which fails if the object was
 // changed since it was read. It is made only while no namespace server works on the directory: its state is Ready, or it
 // was declared and is not made yet. Both the old and the new owner export the share, so referrals to either are valid.
 
@@ -47,6 +48,10 @@ type movePlan struct {
 	requests []placement.Request
 	settled  bool
 	refused  []string
+	// writes are the steps of copies on volumes, next when to look at them again, and stuck why some do not go on.
+	writes []copyWrite
+	next   time.Duration
+	stuck  []string
 	// rebalanced is the result of a requested rebalancing; empty if there was no request, or it waits.
 	rebalanced string
 }
@@ -60,27 +65,33 @@ type directoryMove struct {
 func (p *movePlan) again() time.Duration {
 	switch {
 	case len(p.changes) > 0:
-		return movePause
+		return requeue.Soonest(movePause, p.copyAgain())
 	case p.pending > 0:
-		return moveRetry
+		return requeue.Soonest(moveRetry, p.copyAgain())
 	}
-	return 0
+	return p.copyAgain()
 }
 
 // isToMove tells whether a directory's owner is to be empty, or is none any more.
 func (o *observed) isToMove(directory *internalv1.ShareDirectory) bool {
 	owner := directory.Spec.DataServerRef.Name
-	if owner == "" {
+	if owner == "" || o.isUnmovable(directory) {
 		return false
 	}
+	if !o.isShared() && directory.Spec.Move.Step == internalv1.MoveLeaving {
+		return false // It has moved.
+	}
 	_, exists := o.dataServers[owner]
-	return !exists || o.isToBeIdle(owner)
+	if !exists {
+		return o.isShared() // On volumes its data is away with it.
+	}
+	return o.isToBeIdle(owner)
 }
 
 // hasMoves tells whether any directory is to move, so that it has to be known who exports what.
 func (o *observed) hasMoves() bool {
-	return o.isShared() && (o.fileServer.Annotations[v1alpha1.MovesAnnotation] != "" || o.fileServer.Annotations[v1alpha1.RebalanceAnnotation] != "" ||
-		slices.ContainsFunc(o.owned, func(d internalv1.ShareDirectory) bool { return o.isToMove(&d) }))
+	return o.fileServer.Annotations[v1alpha1.MovesAnnotation] != "" || o.fileServer.Annotations[v1alpha1.RebalanceAnnotation] != "" ||
+		slices.ContainsFunc(o.owned, func(d internalv1.ShareDirectory) bool { return o.isToMove(&d) || d.Spec.Move.ID != "" })
 }
 
 // readExporters finds out which shares each data server serves that directories may move to.
@@ -108,30 +119,27 @@ func (o *observed) readExporters(ctx context.Context, c client.Client, in client
 	return nil
 }
 
-const onVolumes = "directories of storage.volumes can't move: their data is on the volumes of one data server, and no other reaches it; copy it to a new directory"
-
 // planMoves decides which directories move now.
 func planMoves(o *observed) (plan movePlan) {
 	requests, err := placement.ParseRequests(o.fileServer.Annotations[v1alpha1.MovesAnnotation])
-	switch {
-	case err != nil:
+	if err != nil {
 		plan.settled, plan.refused = true, []string{"the annotation " + v1alpha1.MovesAnnotation + " is not taken: " + err.Error()}
-	case len(requests) > 0 && !o.isShared():
-		plan.settled = true
-		plan.refused = []string{onVolumes}
 	}
 	plan.refuseRebalance(o)
-	if !o.isShared() || o.fileServer.DeletionTimestamp != nil {
+	if o.fileServer.DeletionTimestamp != nil {
 		return plan
 	}
 	live, still := o.liveShares()
-	asked := map[int]bool{}
+	asked := map[int]string{}
 	if err == nil {
 		asked = plan.takeRequests(o, requests, live, still)
 	}
 	plan.evacuate(o, live, still, asked)
 	if err == nil {
 		plan.rebalance(o, live, asked)
+	}
+	if !o.isShared() {
+		plan.copies(o, live, still, asked)
 	}
 	return plan
 }
@@ -182,13 +190,13 @@ func (o *observed) canMove(directory *internalv1.ShareDirectory, still map[strin
 		return true
 	case internalv1.DirectoryCreating:
 		// It can be made on any data server, because all of them have the same storage.
-		return directory.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || o.now.Sub(directory.CreationTimestamp.Time) > unmade
+		return o.isShared() && (directory.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || o.now.Sub(directory.CreationTimestamp.Time) > unmade)
 	}
 	return false // Being renamed or removed: two objects, or an object and the directory, have to agree on the owner.
 }
 
 // takeRequests plans what was asked for, and returns which directories that is about, by their places in o.owned.
-func (p *movePlan) takeRequests(o *observed, requests []placement.Request, live, still map[string]bool) map[int]bool {
+func (p *movePlan) takeRequests(o *observed, requests []placement.Request, live, still map[string]bool) map[int]string {
 	type place struct{ share, path string }
 	found := map[place]int{}
 	if len(requests) > 0 {
@@ -196,7 +204,7 @@ func (p *movePlan) takeRequests(o *observed, requests []placement.Request, live,
 			found[place{o.owned[i].Spec.FileShareRef.Name, o.owned[i].Spec.Path}] = i
 		}
 	}
-	asked := map[int]bool{}
+	asked := map[int]string{}
 	for _, request := range requests {
 		at, exists := found[place{request.Share, request.Path}]
 		_, known := o.dataServers[request.To]
@@ -210,11 +218,13 @@ func (p *movePlan) takeRequests(o *observed, requests []placement.Request, live,
 			p.refused = append(p.refused, what+"that data server is to be idle (spec.drain.servers, spec.replicas)")
 		case slices.Contains(o.ignoredBy(request.Share), request.To):
 			p.refused = append(p.refused, what+"the share has given that data server up (spec.ignoreDataOn)")
-		case asked[at]:
+		case o.isUnmovable(&o.owned[at]):
+			p.refused = append(p.refused, what+o.unmovable(&o.owned[at]))
+		case asked[at] != "":
 			p.refused = append(p.refused, what+"it is to move elsewhere in the same list")
 		case o.owned[at].Spec.DataServerRef.Name == request.To: // Done.
 		default:
-			asked[at] = true
+			asked[at] = request.To
 			p.requests = append(p.requests, request)
 			p.pending++
 			if len(p.changes) < movesPerPass && o.canMove(&o.owned[at], still) && o.serves(request.To, request.Share, live) {
@@ -227,7 +237,7 @@ func (p *movePlan) takeRequests(o *observed, requests []placement.Request, live,
 }
 
 // evacuate plans where directories go whose owners are to be empty, but for those that were asked for.
-func (p *movePlan) evacuate(o *observed, live, still map[string]bool, asked map[int]bool) {
+func (p *movePlan) evacuate(o *observed, live, still map[string]bool, asked map[int]string) {
 	at := map[placement.Movable]int{}
 	directories := make([]placement.Movable, 0, len(o.owned))
 	leaving := map[placement.Movable]bool{}
@@ -238,9 +248,9 @@ func (p *movePlan) evacuate(o *observed, live, still map[string]bool, asked map[
 		}
 		movable := placement.Movable{Share: spec.FileShareRef.Name, Path: spec.Path, Server: spec.DataServerRef.Name}
 		directories, at[movable] = append(directories, movable), i
-		if o.isToMove(&o.owned[i]) && !asked[i] {
+		if o.isToMove(&o.owned[i]) && asked[i] == "" {
 			p.pending++
-			leaving[movable] = o.canMove(&o.owned[i], still)
+			leaving[movable] = o.canMove(&o.owned[i], still) && o.owned[i].Spec.Move.ID == ""
 		}
 	}
 	if len(leaving) == 0 {
@@ -312,11 +322,8 @@ func (r *Reconciler) settleRequests(ctx context.Context, o *observed, plan moveP
 	return nil
 }
 
-// countMoves is for the status; empty where directories can't move.
+// countMoves is for the status.
 func countMoves(o *observed, plan movePlan, moved int64) v1alpha1.DirectoryMoves {
-	if !o.isShared() {
-		return v1alpha1.DirectoryMoves{}
-	}
 	return v1alpha1.DirectoryMoves{
 		Pending: ptr.To(int32(plan.pending - int(moved))), Done: ptr.To(ptr.Deref(o.fileServer.Status.Moves.Done, 0) + moved),
 	}

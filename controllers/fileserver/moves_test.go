@@ -118,7 +118,7 @@ func TestPlanMoves(t *testing.T) {
 				o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Build().Spec.Storage
 				return o
 			}(),
-			settled: true, refused: "directories of storage.volumes can't move",
+			settled: true, refused: "spec.moves.copying",
 		},
 		"nothing is to move": {o: inCeph(owned("s", "a", "fs-0"))},
 		"those of a server in maintenance go where placement has them": {
@@ -183,14 +183,6 @@ func TestPlanMoves(t *testing.T) {
 			refused: "no directory of that path|no data server of that name|is to be idle|elsewhere in the same list",
 		},
 		"a list that is none": {o: ask(inCeph(owned("s", "a", "fs-0")), "training-2"), settled: true, refused: "is not taken: it is no list"},
-		"on volumes": {
-			o: func() *observed {
-				o := ask(inCeph(owned("s", "a", "fs-0")), `[{"share":"s","path":"a","to":"fs-2"}]`).leave("fs-0")
-				o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Build().Spec.Storage
-				return o
-			}(),
-			settled: true, refused: "directories of storage.volumes can't move",
-		},
 		"of a FileServer that is being deleted": {
 			o: func() *observed {
 				o := inCeph(owned("s", "a", "fs-2")).leave("fs-2")

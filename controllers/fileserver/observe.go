@@ -64,10 +64,14 @@ type observed struct {
 	undone         map[string][]string
 	directories    map[string]int32
 	directoryPaths map[string][]string
-	// owned are the directories themselves, where they can move; exporters the shares that each data server serves that they may move to,
+	// owned are the directories themselves; exporters the shares that each data server serves that they may move to,
 	// if any is to move.
 	owned     []internalv1.ShareDirectory
 	exporters map[string]map[string]bool
+	// fixedOnes is what fixed has found.
+	fixedOnes *fixedDirectories
+	// liveKeys is what isLive has found.
+	liveKeys map[string]bool
 }
 
 // maxPaths bounds how many paths of directories are kept for messages, for each server.
@@ -206,9 +210,7 @@ func (o *observed) readDirectories(ctx context.Context, c client.Client, in clie
 	var list internalv1.ShareDirectoryList
 	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.UnsafeDisableDeepCopy)
 	o.directories, o.directoryPaths = map[string]int32{}, map[string][]string{}
-	if o.isShared() {
-		o.owned = list.Items
-	}
+	o.owned = list.Items
 	for i := range list.Items {
 		spec := &list.Items[i].Spec
 		if spec.DataServerRef.Name == "" {

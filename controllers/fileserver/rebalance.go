@@ -31,21 +31,21 @@ func (p *movePlan) refuseRebalance(o *observed) {
 	switch {
 	case err != nil:
 		p.settled, p.refused = true, append(p.refused, err.Error())
-	case most > 0 && !o.isShared():
-		p.settled, p.refused = true, append(p.refused, onVolumes)
+	case most > 0 && !o.canMoveAny():
+		p.settled, p.refused = true, append(p.refused, onlyCopied)
 	}
 }
 
 // endsRebalance tells whether the annotation is to go: it was refused, or has become requests.
 func (p *movePlan) endsRebalance(o *observed) bool {
 	most, err := o.askedToRebalance()
-	return err != nil || most > 0 && (p.rebalanced != "" || !o.isShared())
+	return err != nil || most > 0 && (p.rebalanced != "" || !o.canMoveAny())
 }
 
 // rebalance makes requests of what was asked for. It waits for data servers that serve, and for what is to move already.
-func (p *movePlan) rebalance(o *observed, live map[string]bool, asked map[int]bool) {
+func (p *movePlan) rebalance(o *observed, live map[string]bool, asked map[int]string) {
 	most, err := o.askedToRebalance()
-	if err != nil || most == 0 {
+	if err != nil || most == 0 || !o.canMoveAny() {
 		return
 	}
 	if p.pending > 0 || len(o.exporters) == 0 {
@@ -54,7 +54,7 @@ func (p *movePlan) rebalance(o *observed, live map[string]bool, asked map[int]bo
 	}
 	var directories []placement.Movable
 	for i := range o.owned {
-		if spec := &o.owned[i].Spec; spec.DataServerRef.Name != "" && !asked[i] && live[spec.FileShareRef.Name] {
+		if spec := &o.owned[i].Spec; spec.DataServerRef.Name != "" && asked[i] == "" && live[spec.FileShareRef.Name] && !o.isUnmovable(&o.owned[i]) {
 			directories = append(directories, placement.Movable{Share: spec.FileShareRef.Name, Path: spec.Path, Server: spec.DataServerRef.Name})
 		}
 	}

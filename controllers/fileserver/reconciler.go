@@ -118,6 +118,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	var applied error
 	if applied = o.identityFault(); !paused && applied == nil {
+		// Before the DataServers get their tasks for it. What fails is tried again, and keeps nothing else from being applied.
+		copied, failed := r.writeCopies(ctx, o, &d)
 		if applied = r.applyWithKeys(ctx, o, d); applied == nil {
 			// After the DataServers say which of them take nothing new.
 			d.moved, applied = r.moveDirectories(ctx, o, d.moves)
@@ -125,6 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			d.replaceWaits, replaced = r.replacePod(ctx, o, d)
 			applied = errors.Join(applied, replaced)
 		}
+		d.moved, applied = d.moved+copied, errors.Join(applied, failed)
 	}
 	if !paused && o.identityFault() == nil {
 		// Also after an error: what is lost needs nothing of what could not be applied.

@@ -202,12 +202,13 @@ func ofDataServers() predicate.Predicate {
 	})
 }
 
-// ownerChanged lets pass what changes how many directories a server owns.
+// ownerChanged lets pass what changes how many directories a server owns, and the steps of moves.
 func ownerChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*internalv1.ShareDirectory)
 		after, ok2 := e.ObjectNew.(*internalv1.ShareDirectory)
-		return ok && ok2 && before.Spec.DataServerRef.Name != after.Spec.DataServerRef.Name
+		return ok && ok2 && (before.Spec.DataServerRef.Name != after.Spec.DataServerRef.Name ||
+			(before.Spec.Move.ID != "" || after.Spec.Move.ID != "") && (before.State() != after.State() || before.Spec.Move.Sequence != after.Spec.Move.Sequence))
 	}}
 }
 

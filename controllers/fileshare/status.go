@@ -265,7 +265,7 @@ func isUnresolved(o *observed, directory *internalv1.ShareDirectory) bool {
 	switch {
 	case isRetained(directory), directory.State() == internalv1.DirectoryMissing:
 		return true
-	case directory.State() == internalv1.DirectoryReady, directory.State() == internalv1.DirectoryRemoving:
+	case directory.State() == internalv1.DirectoryReady, directory.State() == internalv1.DirectoryRemoving, directory.State() == internalv1.DirectoryMoving:
 		return false
 	default:
 		return directory.Annotations[v1alpha1.DeclaredAnnotation] == v1alpha1.DeclaredTrue || inFlightFor(o, directory) <= 0
@@ -315,7 +315,7 @@ func countDirectories(o *observed) v1alpha1.ShareDirectories {
 		}
 		count++
 		perServer[directory.Spec.DataServerRef.Name]++
-		if directory.State() == internalv1.DirectoryReady || directory.State() == internalv1.DirectoryRemoving {
+		if state := directory.State(); state == internalv1.DirectoryReady || state == internalv1.DirectoryRemoving || state == internalv1.DirectoryMoving {
 			ready++
 		}
 	}

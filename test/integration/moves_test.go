@@ -148,8 +148,64 @@ var _ = Describe("A directory in Ceph", func() {
 		owner := directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name
 		askToMove(exists(&v1alpha1.FileServer{}, namespace, "training"), placement.Request{Share: "data", Path: "d0", To: "training-1"})
 		awaitMoves(namespace)
-		Eventually(refusalsOfMoves(namespace), timeout).Should(ConsistOf(ContainSubstring("directories of storage.volumes can't move")))
+		Eventually(refusalsOfMoves(namespace), timeout).Should(ConsistOf(ContainSubstring("spec.moves.copying: Allow")))
 		Expect(directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name).To(Equal(owner))
+	})
+
+	It("is copied on volumes, step by step, and has another owner when the copy is in its place", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "training", 2)
+		create(builders.FileShare(namespace, "data", "training").Path("/data").Directories("d0").Build())
+		readyShare(namespace, "data")
+		change(exists(&v1alpha1.FileServer{}, namespace, "training"), func(fs *v1alpha1.FileServer) { fs.Spec.Moves.Copying = v1alpha1.MoveCopyingAllow })
+		before := directoriesOf(namespace, "data")["d0"]
+		from := before.Spec.DataServerRef.Name
+		to := map[string]string{"training-0": "training-1", "training-1": "training-0"}[from]
+		step := func(want internalv1.MoveStep) {
+			GinkgoHelper()
+			for server, role := range map[string]internalv1.MoveRole{from: internalv1.MoveSource, to: internalv1.MoveTarget} {
+				Eventually(func() []string {
+					var tasks []string
+					for _, task := range exists(&internalv1.DataServer{}, namespace, server).Spec.Moves {
+						tasks = append(tasks, fmt.Sprintf("%s %s of %s", task.Role, task.Step, task.Path))
+					}
+					return tasks
+				}, timeout).Should(ConsistOf(fmt.Sprintf("%s %s of d0", role, want)), server)
+			}
+		}
+		// What a data server's supervisor reports.
+		report := func(server string, state internalv1.MoveState) {
+			GinkgoHelper()
+			object := exists(&internalv1.DataServer{}, namespace, server)
+			was := object.DeepCopy()
+			task := object.Spec.Moves[0]
+			object.Status.Moves = []internalv1.MoveReport{{ID: task.ID, State: state, Attempt: task.Attempt}}
+			Expect(admin.Status().Patch(ctx, object, client.MergeFrom(was))).To(Succeed())
+		}
+		askToMove(exists(&v1alpha1.FileServer{}, namespace, "training"), placement.Request{Share: "data", Path: "d0", To: to})
+		step(internalv1.MoveCopying)
+		report(from, internalv1.MoveStateServing)
+		report(to, internalv1.MoveStateCaughtUp)
+		step(internalv1.MoveFreezing)
+		frozen := directoriesOf(namespace, "data")["d0"]
+		Expect(frozen.State()).To(Equal(internalv1.DirectoryMoving))
+		report(from, internalv1.MoveStateFrozen)
+		report(to, internalv1.MoveStateVerified)
+		step(internalv1.MovePlacing)
+		owner := directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name
+		Expect(owner).To(Equal(from), "until the copy is in the share")
+		report(to, internalv1.MoveStatePlaced)
+		step(internalv1.MoveLeaving)
+		moved := directoriesOf(namespace, "data")["d0"]
+		Expect(moved.Spec.DataServerRef.Name).To(Equal(to))
+		Expect(moved.Labels).To(HaveKeyWithValue(v1alpha1.DataServerLabel, to))
+		Expect(moved.Spec.Identity).NotTo(Or(BeEmpty(), Equal(string(before.UID))))
+		report(from, internalv1.MoveStateLeft)
+		awaitMoves(namespace)
+		Eventually(func() string { return directoriesOf(namespace, "data")["d0"].Spec.Move.ID }, timeout).Should(BeEmpty())
+		Eventually(func() *int64 { return exists(&v1alpha1.FileServer{}, namespace, "training").Status.Moves.Done }, timeout).Should(HaveValue(BeEquivalentTo(1)))
+		Expect(eventsOf(namespace, "Moved")).To(ConsistOf(ContainSubstring("d0 of share data is on data server " + to)))
+		Eventually(func() []internalv1.MoveTask { return exists(&internalv1.DataServer{}, namespace, from).Spec.Moves }, timeout).Should(BeEmpty())
 	})
 
 	It("is given to another data server where an annotation asks for all to be spread again, and an event says so", func() {

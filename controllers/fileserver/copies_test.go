@@ -1,0 +1,200 @@
+package fileserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/moving"
+	"github.com/howdah/howdah/test/builders"
+)
+
+// onVolumes is inCeph with volumes.
+func onVolumes(directories ...*internalv1.ShareDirectory) *observed {
+	o := inCeph(directories...)
+	o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Build().Spec.Storage
+	o.fileServer.Spec.Moves.Copying = v1alpha1.MoveCopyingAllow
+	return o
+}
+
+// copied gives a directory a move.
+func copied(directory *internalv1.ShareDirectory, from, to string, step internalv1.MoveStep, attempt int32) *internalv1.ShareDirectory {
+	place := func(server string) internalv1.DirectoryPlace {
+		return internalv1.DirectoryPlace{DataServerRef: internalv1.DataServerReference{Name: server}, Volume: ptr.To(int32(0))}
+	}
+	directory.Spec.Move = internalv1.DirectoryMove{
+		ID: "move-" + directory.Spec.Path, Source: place(from), Target: place(to), Step: step, StepTime: &metav1.Time{Time: noon}, Attempt: attempt, Sequence: 3,
+	}
+	return directory
+}
+
+// reports lets a data server report a move.
+func (o *observed) reports(server, id string, state internalv1.MoveState, attempt int32, message string) *observed {
+	dataServer := o.dataServers[server]
+	dataServer.Status.Moves = append(dataServer.Status.Moves, internalv1.MoveReport{ID: id, State: state, Attempt: attempt, Message: message})
+	o.dataServers[server] = dataServer
+	return o
+}
+
+func TestStepsOfCopies(t *testing.T) {
+	ask := func(o *observed, text string) *observed {
+		o.fileServer.Annotations = map[string]string{v1alpha1.MovesAnnotation: text}
+		return o
+	}
+	forbid := func(o *observed) *observed {
+		o.fileServer.Spec.Moves.Copying = ""
+		return o
+	}
+	const toFS2 = `[{"share":"s","path":"a","to":"fs-2"}]`
+	copying, freezing := internalv1.MoveCopying, internalv1.MoveFreezing
+	tests := map[string]struct {
+		o       *observed
+		want    []string
+		left    int
+		refused string
+		stuck   string
+	}{
+		"one that was asked for begins":             {o: ask(onVolumes(owned("s", "a", "fs-0")), toFS2), want: []string{"s/a on fs-0, from fs-0 to fs-2: Copying 0"}, left: 1},
+		"without the switch none can":               {o: forbid(ask(onVolumes(owned("s", "a", "fs-0")), toFS2)), refused: "spec.moves.copying"},
+		"and a server in maintenance keeps its own": {o: forbid(onVolumes(owned("s", "a", "fs-2")).leave("fs-2"))},
+		"the switch is turned off while one is copied": {
+			o:    forbid(ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", copying, 0)), toFS2)),
+			want: []string{"s/a on fs-0"}, refused: "spec.moves.copying",
+		},
+		"and while one gets its place": {
+			o: forbid(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", internalv1.MovePlacing, 1)).
+				reports("fs-2", "move-a", internalv1.MoveStatePlaced, 1, "")),
+			want: []string{"s/a on fs-2, from fs-0 to fs-2: Leaving 1, new identity"},
+		},
+		"files are open": {
+			o:    ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", freezing, 1)).reports("fs-0", "move-a", internalv1.MoveStateInUse, 1, "open files: 2"), toFS2),
+			want: []string{"s/a on fs-0, from fs-0 to fs-2: Thawing 1"}, left: 1, stuck: "a of share s: fs-0: open files: 2",
+		},
+		"the root of a Single share can't":      {o: ask(onVolumes(owned("s", ".", "fs-0")), `[{"share":"s","path":".","to":"fs-2"}]`), refused: "the root of a share of layout Single can't move on volumes"},
+		"what is left of a deleted share can't": {o: ask(onVolumes(owned("gone", "a", "fs-0")), `[{"share":"gone","path":"a","to":"fs-2"}]`), refused: "it is not exported"},
+		"one begins, the others wait":           {o: onVolumes(owned("s", "a", "fs-2"), owned("s", "b", "fs-2"), owned("s", "c", "fs-2")).leave("fs-2"), want: []string{"s/a on fs-2, from fs-2 to fs-0: Copying 0"}},
+		"two servers give one each":             {o: onVolumes(owned("s", "a", "fs-2"), owned("s", "b", "fs-1"), owned("s", "c", "fs-1")).leave("fs-2", "fs-1"), want: []string{"s/a on fs-2, from fs-2 to fs-0: Copying 0"}},
+		"what is being renamed waits":           {o: onVolumes(owned("s", "a", "fs-2", in(internalv1.DirectoryRemoving, time.Hour))).leave("fs-2")},
+		"what is not made yet waits":            {o: onVolumes(owned("s", "a", "fs-2", in(internalv1.DirectoryCreating, time.Hour))).leave("fs-2")},
+		"that of a server that is away":         {o: onVolumes(owned("s", "a", "fs-9"))},
+		"roots stay where the server leaves":    {o: onVolumes(owned("s", ".", "fs-2")).leave("fs-2")},
+		"suspended, none begins": {o: func() *observed {
+			o := onVolumes(owned("s", "a", "fs-2")).leave("fs-2")
+			o.fileServer.Spec.Moves.Execution = v1alpha1.ExecutionSuspended
+			return o
+		}()},
+		"one that has caught up is frozen": {
+			o:    ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", copying, 0)).reports("fs-2", "move-a", internalv1.MoveStateCaughtUp, 0, ""), toFS2),
+			want: []string{"s/a on fs-0, from fs-0 to fs-2: Freezing 1"}, left: 1,
+		},
+		"but not while its share is paused": {
+			o: func() *observed {
+				o := ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", copying, 0)).reports("fs-2", "move-a", internalv1.MoveStateCaughtUp, 0, ""), toFS2)
+				o.shares[0].Paused = true
+				return o
+			}(),
+			left: 1,
+		},
+		"a verified one is placed": {
+			o: ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", freezing, 1)).reports("fs-0", "move-a", internalv1.MoveStateFrozen, 1, "").
+				reports("fs-2", "move-a", internalv1.MoveStateVerified, 1, ""), toFS2),
+			want: []string{"s/a on fs-0, from fs-0 to fs-2: Placing 1"}, left: 1,
+		},
+		"a placed one has another owner, and another identity": {
+			o:    ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", internalv1.MovePlacing, 1)).reports("fs-2", "move-a", internalv1.MoveStatePlaced, 1, ""), toFS2),
+			want: []string{"s/a on fs-2, from fs-0 to fs-2: Leaving 1, new identity"}, left: 1,
+		},
+		"one that has left is done": {
+			o:    onVolumes(copied(owned("s", "a", "fs-2"), "fs-0", "fs-2", internalv1.MoveLeaving, 1)).reports("fs-0", "move-a", internalv1.MoveStateLeft, 1, ""),
+			want: []string{"s/a on fs-2"},
+		},
+		"one that is not asked for any more ends": {
+			o:    onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", copying, 0)),
+			want: []string{"s/a on fs-0"},
+		},
+		"one that is asked to go elsewhere ends first": {
+			o:    ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-1", copying, 0)), toFS2),
+			want: []string{"s/a on fs-0"}, left: 1,
+		},
+		"a request without room is refused": {
+			o:    ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", copying, 0)).reports("fs-2", "move-a", internalv1.MoveStateRefused, 0, "the volume is full"), toFS2),
+			want: []string{"s/a on fs-0"}, stuck: "a of share s: the volume is full",
+		},
+		"one of a leaving server waits for room, and others go on": {
+			o: onVolumes(copied(owned("s", "a", "fs-2"), "fs-2", "fs-1", copying, 0), owned("s", "b", "fs-2")).leave("fs-2").
+				reports("fs-1", "move-a", internalv1.MoveStateRefused, 0, "the volume is full"),
+			want: []string{"s/b on fs-2, from fs-2 to fs-0: Copying 0"}, stuck: "a of share s: the volume is full",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			plan := planMoves(tc.o)
+			var got []string
+			for _, write := range plan.writes {
+				spec := write.after.Spec
+				text := fmt.Sprintf("%s/%s on %s", spec.FileShareRef.Name, spec.Path, spec.DataServerRef.Name)
+				if move := spec.Move; move.ID != "" {
+					text += fmt.Sprintf(", from %s to %s: %s %d", move.Source.DataServerRef.Name, move.Target.DataServerRef.Name, move.Step, move.Attempt)
+				}
+				if spec.Identity != write.before.Spec.Identity {
+					text += ", new identity"
+				}
+				if (write.outcome == moving.Flip) != (spec.DataServerRef != write.before.Spec.DataServerRef) || write.after.Labels[v1alpha1.DataServerLabel] != spec.DataServerRef.Name && write.outcome == moving.Flip {
+					t.Errorf("outcome %d: %+v", write.outcome, write.after)
+				}
+				got = append(got, text)
+			}
+			if !slices.Equal(got, tc.want) || len(plan.changes) > 0 || len(plan.requests) != tc.left {
+				t.Errorf("steps %q, %d changes, %d requests; want %q, %d", got, len(plan.changes), len(plan.requests), tc.want, tc.left)
+			}
+			if text := strings.Join(plan.refused, "\n"); !strings.Contains(text, tc.refused) || (text == "") != (tc.refused == "") {
+				t.Errorf("refused %q", text)
+			}
+			if text := plan.describeStuck(); !strings.Contains(text, tc.stuck) || (text == "") != (tc.stuck == "") {
+				t.Errorf("stuck %q", text)
+			}
+		})
+	}
+}
+
+// A server above that has a directory which can move stays, though the scale-in is refused because of another one.
+func TestAServerIsEmptiedBeforeItGoesThoughTheScaleInIsRefused(t *testing.T) {
+	o := onVolumes(owned("s", ".", "fs-1"), owned("s", "a", "fs-2")).leave("fs-1", "fs-2")
+	o.fileServer.Spec.Replicas, o.statefulSet = 1, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(3))}}
+	o.directories = map[string]int32{"fs-1": 1, "fs-2": 1}
+	replicas, refused := decideReplicas(o, 3)
+	if replicas != 3 || refused == nil || refused.Reason != v1alpha1.ReasonScaleInRefused {
+		t.Errorf("%d data servers, %+v", replicas, refused)
+	}
+}
+
+func TestDataServersGetTheirPartOfACopy(t *testing.T) {
+	o := onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", internalv1.MoveFreezing, 2), owned("s", "b", "fs-0"))
+	o.fileServer.Spec.Moves = v1alpha1.Moves{MegabytesPerSecond: 7}
+	tasks := o.moveTasks(nil)
+	if len(tasks) != 2 || len(tasks["fs-0"]) != 1 || len(tasks["fs-2"]) != 1 {
+		t.Fatalf("%+v", tasks)
+	}
+	source, target := tasks["fs-0"][0], tasks["fs-2"][0]
+	if source.Role != internalv1.MoveSource || source.Peer.Name != "fs-2" || target.Role != internalv1.MoveTarget || target.Peer.Name != "fs-0" {
+		t.Errorf("%+v, %+v", source, target)
+	}
+	for _, task := range []internalv1.MoveTask{source, target} {
+		if task.ID != "move-a" || task.Path != "a" || task.Step != internalv1.MoveFreezing || task.Attempt != 2 || task.Sequence != 3 || task.MegabytesPerSecond != 7 {
+			t.Errorf("%+v", task)
+		}
+	}
+	after := o.owned[0].DeepCopy()
+	after.Spec.Move.Step, after.Spec.Move.Sequence = internalv1.MovePlacing, 4
+	if task := o.moveTasks(map[*internalv1.ShareDirectory]*internalv1.ShareDirectory{&o.owned[0]: after})["fs-2"][0]; task.Step != internalv1.MovePlacing || task.Sequence != 4 {
+		t.Errorf("what was just written is missing: %+v", task)
+	}
+}
