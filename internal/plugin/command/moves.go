@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
@@ -25,15 +26,19 @@ const usualMoves = 100
 const askTries = 5
 
 func newMove(o *options) *cobra.Command {
-	to := ""
+	to, cancel := "", false
 	command := &cobra.Command{
 		Use:   "move SHARE[/DIRECTORY] --to SERVER",
-		Short: "Move a directory to another data server (storage.ceph)",
-		Long: "Request that a directory moves to another data server. This needs storage that all data servers share (storage.ceph). The operator\n" +
-			"moves it as soon as that server serves the share. No data is copied. Clients that use the directory stay on its old data server until\n" +
-			"they have not used it for some minutes; all others go to the new one. A share of layout Single moves as a whole. If the operator\n" +
-			"refuses a move, an event of the FileServer has the reason. The command needs the right to patch the FileServer.",
+		Short: "Move a directory to another data server",
+		Long: "Request that a directory moves to another data server. The operator moves it as soon as that server serves the share. If it refuses,\n" +
+			"an event of the FileServer has the reason. The command needs the right to patch the FileServer.\n\n" +
+			"With storage.ceph no data is copied. Clients that use the directory stay on its old data server until they have not used it for some\n" +
+			"minutes; all others go to the new one. A share of layout Single moves as a whole.\n\n" +
+			"With storage.volumes the data is copied while clients use it, if spec.moves.copying is Allow. At the end they wait for some seconds.\n" +
+			"A directory in which files are open moves when they are closed (spec.moves.openFiles).\n\n" +
+			"--cancel takes the request back. A directory that is being copied stays where it is, unless the copy is in its place already.",
 		Example: "  kubectl howdah move unet3d/train/7 --to training-2\n" +
+			"  kubectl howdah move unet3d/train/7 --cancel\n" +
 			"  kubectl howdah move home --to training-0",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: o.complete(view.ResourceFileShares),
@@ -43,7 +48,9 @@ func newMove(o *options) *cobra.Command {
 			switch {
 			case name == "" || found && directory == "":
 				return usageError("%q does not name a directory of a share: write SHARE/DIRECTORY, for example unet3d/train/7", arguments[0])
-			case to == "":
+			case cancel && to != "":
+				return usageError("--to and --cancel exclude each other")
+			case !cancel && to == "":
 				return usageError("--to is missing: name the data server, for example --to training-2")
 			case !found:
 				directory = "."
@@ -57,21 +64,27 @@ func newMove(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.ask(ctx, c, naming.ServerNamespace(share), share.Spec.FileServerRef.Name, func(fs *v1alpha1.FileServer) view.Moves {
+			server := share.Spec.FileServerRef.Name
+			if cancel {
+				return o.cancelMove(ctx, c, naming.ServerNamespace(share), server, naming.KeyOf(share), directory)
+			}
+			return o.ask(ctx, c, naming.ServerNamespace(share), server, func(fs *v1alpha1.FileServer) view.Moves {
 				return view.PlanMove(fs, share, directory, to)
 			})
 		},
 	}
 	command.Flags().StringVar(&to, "to", "", "name of the data server")
+	command.Flags().BoolVar(&cancel, "cancel", false, "take the request back")
 	return command
 }
 
 func newRebalance(o *options) *cobra.Command {
 	dryRun := false
-	command := newBalancing(o, "rebalance FILESERVER", "Spread directories evenly over the data servers (storage.ceph)",
+	command := newBalancing(o, "rebalance FILESERVER", "Spread directories evenly over the data servers",
 		"Spread the directories of each share evenly over the data servers, for example after a data server was added: only new directories go\n"+
-			"there by themselves. This needs storage that all data servers share (storage.ceph). The command shows the moves and requests them from\n"+
-			"the operator. No data is copied, and clients go on. It needs the right to patch the FileServer, and the ClusterRole howdah-support.\n\n"+weighed,
+			"there by themselves. With storage.volumes this needs spec.moves.copying: Allow. The command shows the moves and requests them from the\n"+
+			"operator; kubectl howdah move --help says what clients notice. It needs the right to patch the FileServer, and the ClusterRole\n"+
+			"howdah-support.\n\n"+weighed,
 		"  kubectl howdah rebalance training --dry-run\n  kubectl howdah rebalance training --moves 20\n"+
 			"  kubectl howdah rebalance training --by load --for 1m", func() bool { return dryRun })
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would move")
@@ -182,13 +195,21 @@ func requestPatch(fs *v1alpha1.FileServer, more []placement.Request) ([]byte, er
 	if len(all) > placement.MaxRequests {
 		return nil, fmt.Errorf("%d moves are still pending, and at most %d can be: try again when some are done, or with a smaller --moves", len(all)-len(more), placement.MaxRequests)
 	}
+	return patchOf(fs, all)
+}
+
+// patchOf writes requests, if the FileServer is still as it was read. Without any the annotation goes.
+func patchOf(fs *v1alpha1.FileServer, requests []placement.Request) ([]byte, error) {
 	var patch struct {
 		Metadata struct {
-			ResourceVersion string            `json:"resourceVersion"`
-			Annotations     map[string]string `json:"annotations"`
+			ResourceVersion string             `json:"resourceVersion"`
+			Annotations     map[string]*string `json:"annotations"`
 		} `json:"metadata"`
 	}
 	patch.Metadata.ResourceVersion = fs.ResourceVersion
-	patch.Metadata.Annotations = map[string]string{v1alpha1.MovesAnnotation: placement.FormatRequests(all)}
+	patch.Metadata.Annotations = map[string]*string{v1alpha1.MovesAnnotation: nil}
+	if len(requests) > 0 {
+		patch.Metadata.Annotations[v1alpha1.MovesAnnotation] = ptr.To(placement.FormatRequests(requests))
+	}
 	return json.Marshal(patch)
 }

@@ -61,6 +61,9 @@ func (g *weighings) weigh(ctx context.Context, c *cluster.Cluster, w *view.World
 	if view.By(g.by) == view.ByNumber || !view.CanMove(fs) {
 		return view.Counting(), nil
 	}
+	if view.By(g.by) == view.ByBytes && !view.KnowsSizes(fs) {
+		return view.Counting(), usageError("--by bytes: with storage.volumes the bytes of a directory are not counted; use --by number or --by load")
+	}
 	if view.By(g.by) == view.ByBytes {
 		sizes, err := askSizes(ctx, c, fs, view.ToMeasure(w, fs))
 		return view.WeighingBytes(sizes), err

@@ -44,7 +44,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonServersShareNodes:    "Add or uncordon nodes, or relax spec.placement: two data servers on one node share its network and fail together.",
 	v1alpha1.ReasonConnectionsNearLimit: "Raise spec.nfs.maxConnections or the memory in spec.resources (for namespace servers: spec.namespaceServers.resources), or mount with a smaller nconnect. To see the clients: kubectl howdah clients.",
 	v1alpha1.ReasonRestartPending:       "All is served. To use the new values of spec.nfs, restart the data servers one after the other: kubectl rollout restart statefulset NAME. Clients of each wait for some seconds.",
-	v1alpha1.ReasonScaleInRefused:       "Directories can't move between volumes: empty and remove those that the message names, or set spec.replicas to the old value.",
+	v1alpha1.ReasonScaleInRefused:       "Directories move between volumes only with spec.moves.copying: Allow, and roots of Single shares never: allow it, empty and remove those that the message names, or set spec.replicas to the old value.",
 	v1alpha1.ReasonDraining:             "The data server waits until its clients have unmounted. To see them: kubectl howdah clients. To end sooner, stop these clients or lower spec.drain.timeoutSeconds. To cancel, set spec.replicas or spec.drain.servers to the old value.",
 	v1alpha1.ReasonRollingOut:           "",
 	v1alpha1.ReasonRolloutWaiting:       "Fix what the message names. If it is another FileServer that is not done, see its condition ServersUpdated, or pause it: kubectl annotate fileserver NAME howdah.io/paused=true.",

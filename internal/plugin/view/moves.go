@@ -45,12 +45,32 @@ type PlannedMove struct {
 func (m *Moves) Requests() []placement.Request { return m.request }
 
 const (
-	onVolumes = "with storage.volumes directories can't move: each data server has volumes of its own that no other can reach. Copy the data to a new directory instead."
-	whatStays = "No data is copied. Clients that use a directory stay on its old data server until they have not used it for some minutes; all others go to the new one."
+	whatStays    = "No data is copied. Clients that use a directory stay on its old data server until they have not used it for some minutes; all others go to the new one."
+	onVolumes    = "with storage.volumes directories move only if spec.moves.copying of the FileServer is Allow: then their data is copied. Or copy the data to a new directory yourself."
+	whatIsCopied = "The data is copied while clients use it, one directory after the other. At the end of each its clients wait for some seconds."
+	whatWaits    = " A directory in which files are open moves when they are closed (spec.moves.openFiles)."
+	whatIsStale  = " What they have open then fails with ESTALE, and locks are lost (spec.moves.openFiles: Interrupt)."
+	singleStays  = "the root of a share of layout Single can't move on volumes; copy its content to a new share"
 )
 
-// isShared: all data servers have the same storage, so directories can move.
+// isShared: all data servers have the same storage, so nothing is copied.
 func isShared(fs *v1alpha1.FileServer) bool { return fs.Spec.Storage.Volumes.Size == nil }
+
+// whatHappens says what clients notice of moves.
+func whatHappens(fs *v1alpha1.FileServer) string {
+	if isShared(fs) {
+		return whatStays
+	}
+	if fs.Spec.Moves.OpenFiles == v1alpha1.MoveOpenFilesInterrupt {
+		return whatIsCopied + whatIsStale
+	}
+	return whatIsCopied + whatWaits
+}
+
+// CanMove reports whether directories of a FileServer can move at all.
+func CanMove(fs *v1alpha1.FileServer) bool {
+	return isShared(fs) || fs.Spec.Moves.Copying == v1alpha1.MoveCopyingAllow
+}
 
 // treeOf is a FileServer's tree as its namespace servers see it, and the data servers that don't answer.
 func treeOf(w *World, namespace, fileServer string) (*tree.Tree, map[string]bool) {
@@ -98,8 +118,9 @@ func targetsOf(w *World, fs *v1alpha1.FileServer) (targets []placement.Target) {
 func movablesOf(w *World, fs *v1alpha1.FileServer, weighing Weighing) (directories []placement.Movable, unknown int) {
 	for i := range w.Directories {
 		d := &w.Directories[i]
-		if d.Namespace != fs.Namespace || d.Spec.FileServerRef.Name != fs.Name || d.Spec.DataServerRef.Name == "" {
-			continue
+		if d.Namespace != fs.Namespace || d.Spec.FileServerRef.Name != fs.Name || d.Spec.DataServerRef.Name == "" ||
+			!isShared(fs) && d.Spec.Path == tree.RootPath {
+			continue // It is no junction, or it can't move.
 		}
 		weight, known := weighing.of(d)
 		if !known {
@@ -113,7 +134,7 @@ func movablesOf(w *World, fs *v1alpha1.FileServer, weighing Weighing) (directori
 // PlanRebalance plans at most a number of moves, so that all data servers have an equal part of each share.
 func PlanRebalance(w *World, fs *v1alpha1.FileServer, most int, weighing Weighing) Moves {
 	moves := Moves{FileServer: fs.Namespace + "/" + fs.Name, Moves: []PlannedMove{}, By: weighing.By}
-	if !isShared(fs) {
+	if !CanMove(fs) {
 		moves.Refused = onVolumes
 		return moves
 	}
@@ -137,9 +158,9 @@ func PlanRebalance(w *World, fs *v1alpha1.FileServer, most int, weighing Weighin
 	case len(moves.Moves) == 0:
 		moves.Notes = append(moves.Notes, weighing.nothing())
 	case len(moves.Moves) == most:
-		moves.Notes = append(moves.Notes, fmt.Sprintf("The plan stops at %d moves (--moves): run the command again when they are done.", most), whatStays)
+		moves.Notes = append(moves.Notes, fmt.Sprintf("The plan stops at %d moves (--moves): run the command again when they are done.", most), whatHappens(fs))
 	default:
-		moves.Notes = append(moves.Notes, whatStays)
+		moves.Notes = append(moves.Notes, whatHappens(fs))
 	}
 	moves.Notes = append(moves.Notes, weighing.notes(unknown, len(moves.Moves))...)
 	return moves
@@ -185,18 +206,20 @@ func PlanMove(fs *v1alpha1.FileServer, share *v1alpha1.FileShare, path, to strin
 	}
 	known := slices.ContainsFunc(fs.Status.Servers, func(s v1alpha1.FileServerServerStatus) bool { return s.Name == to })
 	switch {
-	case !isShared(fs):
+	case !CanMove(fs):
 		moves.Refused = onVolumes
 	case !known:
 		moves.Refused = fmt.Sprintf("FileServer %s has no data server %q; to list its data servers: kubectl howdah status %s", fs.Name, to, fs.Name)
 	case path == tree.RootPath && share.Spec.Layout != v1alpha1.LayoutSingle:
 		moves.Refused = fmt.Sprintf("share %s has many directories: name one, as %s/DIRECTORY", share.Name, share.Name)
+	case path == tree.RootPath && !isShared(fs):
+		moves.Refused = singleStays
 	case path != tree.RootPath && share.Spec.Layout == v1alpha1.LayoutSingle:
 		moves.Refused = fmt.Sprintf("share %s has the layout Single and moves as a whole: leave the directory out", share.Name)
 	case path != tree.RootPath && tree.Depth(path) != int(share.Spec.Depth):
 		moves.Refused = fmt.Sprintf("the directories of share %s that have an owner are at depth %d; %q is at depth %d", share.Name, share.Spec.Depth, path, tree.Depth(path))
 	default:
-		moves.Notes = append(moves.Notes, whatStays)
+		moves.Notes = append(moves.Notes, whatHappens(fs))
 	}
 	return moves
 }
@@ -214,7 +237,7 @@ func emptied(w *World, fs *v1alpha1.FileServer, replicas int32) (plan []PlannedM
 		plan = append(plan, PlannedMove{Share: m.Share, Path: m.Path, From: m.From, To: m.To})
 	}
 	if len(moves) > 0 {
-		notes = append(notes, "First "+plural(len(moves), "directory")+" would move. "+whatStays)
+		notes = append(notes, "First "+plural(len(moves), "directory")+" would move. "+whatHappens(fs))
 	}
 	if homeless > 0 {
 		notes = append(notes, plural(homeless, "directory")+" could not move: no remaining data server serves their shares now.")

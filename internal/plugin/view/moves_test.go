@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/plugin/text"
 	"github.com/howdah/howdah/test/builders"
@@ -41,11 +42,15 @@ func TestMovesAreShownBeforeTheyAreRequested(t *testing.T) {
 	}
 	onVolumes := wellWorld()
 	golden(t, "plan-rebalance-refused.txt", PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100, Counting()).Text(text.Page{Width: 100}))
+	onVolumes.FileServers[0].Spec.Moves.Copying = v1alpha1.MoveCopyingAllow
+	golden(t, "plan-rebalance-volumes.txt", PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100, Counting()).Text(text.Page{Width: 100}))
 }
 
 func TestWhatCanMove(t *testing.T) {
 	w := cephWorld()
 	fs, unet3d, home := &w.FileServers[0], &w.FileShares[0], &w.FileShares[1]
+	copying := wellWorld().FileServers[0].DeepCopy()
+	copying.Spec.Moves.Copying = v1alpha1.MoveCopyingAllow
 	asked := PlanMove(fs, unet3d, "train/1", "training-2")
 	asked.Requested = true
 	golden(t, "move.txt", asked.Text(text.Page{Width: 100}))
@@ -57,7 +62,8 @@ func TestWhatCanMove(t *testing.T) {
 		"name one":                          PlanMove(fs, unet3d, ".", "training-2"),
 		"moves as a whole":                  PlanMove(fs, home, "a", "training-2"),
 		"are at depth 2":                    PlanMove(fs, unet3d, "train", "training-2"),
-		"directories can't move":            PlanMove(&wellWorld().FileServers[0], unet3d, "train/1", "training-2"),
+		"spec.moves.copying":                PlanMove(&wellWorld().FileServers[0], unet3d, "train/1", "training-2"),
+		"can't move on volumes":             PlanMove(copying, home, ".", "training-2"),
 	} {
 		if !strings.Contains(got.Refused, want) {
 			t.Errorf("refused %q, want %q", got.Refused, want)

@@ -8,7 +8,9 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 	"github.com/howdah/howdah/internal/plugin/text"
@@ -164,6 +166,19 @@ func loads(slots []placement.Slot, assignments []placement.Assignment) (servers 
 	return servers
 }
 
+// canLeave tells whether a directory can move to another data server.
+func canLeave(fs *v1alpha1.FileServer, d *internalv1.ShareDirectory) bool {
+	return isShared(fs) || CanMove(fs) && d.Spec.Path != tree.RootPath
+}
+
+// whyItStays says which directories can't move between volumes.
+func whyItStays(fs *v1alpha1.FileServer) string {
+	if CanMove(fs) {
+		return "roots of shares of layout Single"
+	}
+	return "all, because spec.moves.copying is not Allow"
+}
+
 // PlanScale plans another number of data servers (spec.replicas).
 func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 	before := ptr.Deref(fs.Status.Replicas, 0)
@@ -176,19 +191,21 @@ func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 			continue
 		}
 		counts[d.Spec.DataServerRef.Name]++
-		needed = max(needed, ordinal+1)
+		if !canLeave(fs, d) || isShared(fs) || ordinal >= before {
+			needed = max(needed, ordinal+1)
+		}
 	}
 	after, refused := placement.Replicas(replicas, before, 0, needed)
 	var moves []PlannedMove
 	var notes []string
-	if isShared(fs) && replicas < before {
+	if replicas < before && (isShared(fs) || CanMove(fs) && !refused) {
 		after, refused = replicas, false
 		moves, notes = emptied(w, fs, replicas)
 	}
 	plan.Replicas = &Change{Before: before, After: after}
 	if refused {
-		plan.Refused = fmt.Sprintf("directories can't move between volumes, and data servers that would be removed own some: at least %s are needed. Remove those directories first; to list them: kubectl howdah status --directories",
-			plural(int(needed), "data server"))
+		plan.Refused = fmt.Sprintf("data servers that would be removed own directories that can't move between volumes (%s): at least %s are needed. Remove those directories first; to list them: kubectl howdah status --directories",
+			whyItStays(fs), plural(int(needed), "data server"))
 	}
 	for ordinal := range max(before, after) {
 		l := Load{Name: naming.DataServer(fs.Name, ordinal), Ready: ordinal < after}
@@ -213,10 +230,10 @@ func PlanScale(w *World, fs *v1alpha1.FileServer, replicas int32) Plan {
 	case after > before:
 		plan.Notes = append(plan.Notes, "Existing directories stay where they are. New directories go to the new servers until each share is spread evenly.",
 			"The plan does not check whether the nodes have room for the pods.")
-	case isShared(fs) && after < before:
+	case after < before && isShared(fs):
 		plan.Notes = append(plan.Notes, notes...)
 	case after < before:
-		plan.Notes = append(plan.Notes, "The claims of removed servers stay, with their data. To list them: kubectl get pvc")
+		plan.Notes = append(append(plan.Notes, notes...), "The claims of removed servers stay, with their data. To list them: kubectl get pvc")
 	}
 	return plan
 }

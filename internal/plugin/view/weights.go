@@ -78,8 +78,8 @@ func WeighingLoad(w *World, fs *v1alpha1.FileServer, rates Rates) Weighing {
 	return Weighing{ByLoad, weights}
 }
 
-// CanMove reports whether directories of a FileServer can move at all.
-func CanMove(fs *v1alpha1.FileServer) bool { return isShared(fs) }
+// KnowsSizes reports whether the sizes of a FileServer's directories are known: Ceph counts them.
+func KnowsSizes(fs *v1alpha1.FileServer) bool { return isShared(fs) }
 
 // Takers are the data servers that directories may move to.
 func Takers(w *World, fs *v1alpha1.FileServer) (names []string) {
