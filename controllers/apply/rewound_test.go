@@ -35,6 +35,6 @@ func TestAChildThatWasRestoredIsAppliedAgain(t *testing.T) {
 	}
 	cache.remember("owner", id, desired, child("1000000030"), manager)
 	if !cache.unchanged("owner", id, desired, child("1000000030"), manager) {
-		t.Error("it is applied for ever")
+		t.Error("it is applied again and again")
 	}
 }
