@@ -137,6 +137,10 @@ test-capacity: packages ##+ A volume that clients fill on a lab, under load, wit
 soak: packages ##+ Load and random failures on a lab: SOAK_MINUTES=60, HOWDAH_E2E_SEED=…, BACKEND=volumes|ceph
 	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) SOAK_MINUTES=$(or $(SOAK_MINUTES),60) HOWDAH_E2E_LABELS=soak hack/test.sh e2e
 
+.PHONY: test-disaster
+test-disaster: packages ##+ All power off under load, the API's objects restored, deleted, taken to another cluster
+	HOWDAH_E2E_LABELS=disaster hack/test.sh e2e
+
 .PHONY: test-install
 test-install: packages ##+ The release upgraded, rolled back, removed, installed again, under load
 	HOWDAH_E2E_LABELS=install hack/test.sh e2e

@@ -21,6 +21,11 @@ export HOWDAH_E2E_NODE_OFF="$PWD/hack/lab/lab kill-node --name $name"
 export HOWDAH_E2E_NODE_ON="$PWD/hack/lab/lab start-node --name $name"
 # And how it runs something on a node, outside of all pods; the node's name and "-- COMMAND" follow.
 export HOWDAH_E2E_NODE_EXEC="$PWD/hack/lab/lab exec --name $name"
+# How the whole lab loses its power, and how all objects of its API are saved and taken back: make test-disaster.
+export HOWDAH_E2E_SITE_OFF="$PWD/hack/lab/lab power-off --name $name"
+export HOWDAH_E2E_SITE_ON="$PWD/hack/lab/lab power-on --name $name"
+export HOWDAH_E2E_BACKUP="$PWD/hack/lab/lab backup --name $name"
+export HOWDAH_E2E_RESTORE="$PWD/hack/lab/lab restore --name $name"
 
 lab_flags=()
 if [ "${HOWDAH_E2E_CEPH:-}" = yes ]; then

@@ -87,6 +87,9 @@ integration() {
   run 2 integration -- go test -json -p 1 -timeout 60m $(integration_packages)
 }
 
+# apart leaves out the specs of the end-to-end suite that have targets of their own, because they take long or take the whole cluster.
+apart='!lost-node && !install && !soak && !random-kills && !consistency && !rollout && !disaster'
+
 e2e() {
   local with=(hack/e2e.sh)
   [ "${HOWDAH_E2E_BACKEND:-volumes}" != ceph ] || with=(env HOWDAH_E2E_CEPH=yes hack/e2e.sh)
@@ -95,7 +98,7 @@ e2e() {
   export HELM
   # The suite has a bound of its own, which a busy machine widens. Nodes that lose their power take minutes to come back
   # with all their pods: make test-lost-node asks for them. So does make test-install for those that take the operator away.
-  run 3 e2e -stream -- "${with[@]}" go test -json -count=1 -timeout 0 ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !ceph && !install && !soak && !random-kills && !consistency && !capacity && !rollout}"
+  run 3 e2e -stream -- "${with[@]}" go test -json -count=1 -timeout 0 ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-$apart && !ceph && !capacity}"
 }
 
 ceph() {
@@ -103,7 +106,7 @@ ceph() {
   [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env HOWDAH_E2E_BACKEND=ceph)
   # Packages one after the other: all have the same Ceph. HOWDAH_E2E_LABELS=ceph leaves the suites of e2e out; what needs more than this lab has, or
   # ten minutes more, has targets of its own (make test-rook, make test-ceph-failures).
-  run 4 ceph -stream -- "${with[@]}" go test -json -p 1 -count=1 -timeout 0 ./test/ceph/... ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-!lost-node && !install && !failures && !rook && !soak && !random-kills && !consistency && !rollout}"
+  run 4 ceph -stream -- "${with[@]}" go test -json -p 1 -count=1 -timeout 0 ./test/ceph/... ./test/e2e/... -ginkgo.label-filter="${HOWDAH_E2E_LABELS:-$apart && !failures && !rook}"
 }
 
 processes() {

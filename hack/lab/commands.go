@@ -191,6 +191,44 @@ func onNode(command string, args []string, do func(*lab.Lab, string) error) erro
 	})
 }
 
+func powerOff(args []string) error { return onLab("power-off", args, (*lab.Lab).PowerOff) }
+
+func powerOn(args []string) error { return onLab("power-on", args, (*lab.Lab).PowerOn) }
+
+func onLab(command string, args []string, do func(*lab.Lab) error) error {
+	flags, name := newFlags(command)
+	_ = flags.Parse(args)
+	return openLocked(*name, func(l *lab.Lab) error {
+		if !l.Complete() {
+			return fmt.Errorf("%w: %s", plan.ErrNoLab, *name)
+		}
+		return do(l)
+	})
+}
+
+func backup(args []string) error { return onFile("backup", args, (*lab.Lab).Backup) }
+
+func restore(args []string) error {
+	// Only this needs it, so it is not built before.
+	if err := openCache(cache.Machines, (*cache.Cache).Etcdutl); err != nil {
+		return err
+	}
+	return onFile("restore", args, (*lab.Lab).Restore)
+}
+
+func onFile(command string, args []string, do func(*lab.Lab, string) error) error {
+	flags, name := newFlags(command)
+	_ = flags.Parse(args)
+	if flags.NArg() != 1 {
+		return fmt.Errorf("%s: want one file", command)
+	}
+	file, err := filepath.Abs(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	return onLab(command, []string{"--name", *name}, func(l *lab.Lab) error { return do(l, file) })
+}
+
 func openCache(part cache.Part, work func(*cache.Cache) error) error {
 	source := os.Getenv("HOWDAH_LAB_SOURCE")
 	if source == "" {

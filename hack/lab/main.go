@@ -25,6 +25,10 @@ const usage = `Usage: lab COMMAND [flags]
   exec       run a command inside a node: lab exec NODE -- COMMAND...
   kill-node  stop a node as a power cut would: lab kill-node NODE
   start-node start it again
+  power-off  stop the whole lab as a power cut would
+  power-on   start it again
+  backup     copy all objects of the API into a file: lab backup FILE
+  restore    take them back, in place of those that are there: lab restore FILE
   build      fill the cache
   assets     build what envtest needs and print the folder
   images     build the project's images into the cache
@@ -64,7 +68,8 @@ func dispatch(args []string) error {
 	}
 	commands := map[string]func([]string) error{
 		"up": up, "down": down, "env": env, "status": status, "load": load, "exec": execute,
-		"kill-node": killNode, "start-node": startNode, "build": build, "assets": assets, "images": images,
+		"kill-node": killNode, "start-node": startNode, "power-off": powerOff, "power-on": powerOn, "backup": backup, "restore": restore,
+		"build": build, "assets": assets, "images": images,
 		"clients":          clients,
 		lab.ForwardCommand: func([]string) error { return lab.Forward() },
 		uml.RunCommand:     func(rest []string) error { return uml.Become(rest[0]) },

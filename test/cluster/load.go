@@ -82,6 +82,11 @@ func (l *Load) Ledger(ctx context.Context) (string, error) {
 	return l.cluster.Shell(ctx, l.Pod, "cat "+l.file("ledger"))
 }
 
+// Freeze has the load stand still for ever, wherever it is, and returns what it got confirmed: for a load whose client is about to be lost.
+func (l *Load) Freeze(ctx context.Context) (ledger string, err error) {
+	return l.cluster.Shell(ctx, l.Pod, fmt.Sprintf("kill -STOP $(cat %s.pid) && cat %s", l.base(), l.file("ledger")))
+}
+
 // Stop ends the load and returns what it found. Errors and wrong data that it found are in the result, not in the error.
 func (l *Load) Stop(ctx context.Context) (load.Result, error) {
 	if _, err := l.cluster.Shell(ctx, l.Pod, fmt.Sprintf("test -e %[1]s.exit || kill -TERM $(cat %[1]s.pid)", l.base())); err != nil {

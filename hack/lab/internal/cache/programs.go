@@ -74,6 +74,11 @@ func (c *Cache) etcd() error {
 	return c.goBuild("etcd", "etcd", "-ldflags", "-s -w")
 }
 
+// Etcdutl builds what makes a data directory of a copy of etcd's database.
+func (c *Cache) Etcdutl() error {
+	return c.goBuild("etcdutl", "etcdutl", "-ldflags", "-s -w")
+}
+
 func (c *Cache) coredns() error {
 	return c.goBuild("coredns", "coredns", "-ldflags", "-s -w")
 }

@@ -1,24 +1,27 @@
 package control
 
 import (
-	"path/filepath"
 	"strconv"
 
 	"github.com/howdah/howdah/hack/lab/internal/api"
 	"github.com/howdah/howdah/hack/lab/internal/plan"
 )
 
-const etcdURL = "http://127.0.0.1:2379"
+const (
+	etcdURL     = "http://127.0.0.1:2379"
+	etcdPeerURL = "http://127.0.0.1:2380"
+	etcdName    = "lab"
+)
 
 func (p *Plane) etcdArgs() []string {
 	return []string{
-		"--name=lab",
-		"--data-dir=" + filepath.Join(p.Dir, "etcd"),
+		"--name=" + etcdName,
+		"--data-dir=" + p.etcdDir(),
 		"--listen-client-urls=" + etcdURL,
 		"--advertise-client-urls=" + etcdURL,
-		"--listen-peer-urls=http://127.0.0.1:2380",
-		"--initial-advertise-peer-urls=http://127.0.0.1:2380",
-		"--initial-cluster=lab=http://127.0.0.1:2380",
+		"--listen-peer-urls=" + etcdPeerURL,
+		"--initial-advertise-peer-urls=" + etcdPeerURL,
+		"--initial-cluster=" + etcdName + "=" + etcdPeerURL,
 		// A lab's data need not survive a crash of the host, and fsync is most of the
 		// time that a write to etcd takes.
 		"--unsafe-no-fsync",
