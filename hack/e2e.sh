@@ -79,8 +79,11 @@ fi
   fi
 } >&2 9>&-
 # Not exec: the trap must run afterwards. In the background with wait, so that a
-# signal is acted on at once; the command gets it too, to clean up itself.
+# signal is acted on at once; the command gets it too, to clean up itself. It has
+# a process group of its own, because "go test" ends without its test program.
+set -m
 "$@" 9>&- &
 child=$!
-trap 'kill -TERM "$child" 2>/dev/null; wait "$child" || true; exit 130' INT TERM HUP
+set +m
+trap 'kill -TERM -- "-$child" 2>/dev/null; wait "$child" || true; exit 130' INT TERM HUP
 wait "$child"
