@@ -103,13 +103,19 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Eventually(ctx, func(ctx context.Context) error { return shareReady(ctx, share) }).Should(Succeed())
 	Expect(c.NFSClaim(ctx, treeClaim, namespaceServers(ctx), "/", options...)).To(Succeed())
 	Expect(c.WaitGone(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "first-byte", Namespace: c.Namespace}})).To(Succeed())
+	runClients(ctx)
+}, NodeTimeout(bound(5*time.Minute)))
+
+// runClients starts the suite's client pods.
+func runClients(ctx context.Context) {
+	GinkgoHelper()
 	for _, name := range []string{clientA, clientB} {
 		Expect(c.RunClient(ctx, cluster.ClientPod{Name: name, Claims: map[string]string{shareMount: share, treeMount: treeClaim}})).To(Succeed())
 	}
 	for _, name := range []string{clientA, clientB} {
 		Expect(c.WaitPodReady(ctx, name)).To(Succeed())
 	}
-}, NodeTimeout(bound(5*time.Minute)))
+}
 
 // removeAll removes what the suite made, in the order that needs no waiting
 // for finalizers in vain: pods, shares, FileServers, then the namespace.
