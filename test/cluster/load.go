@@ -82,7 +82,7 @@ func (l *Load) Ledger(ctx context.Context) (string, error) {
 	return l.cluster.Shell(ctx, l.Pod, "cat "+l.file("ledger"))
 }
 
-// Freeze has the load stand still for ever, wherever it is, and returns what it got confirmed: for a load whose client is about to be lost.
+// Freeze has the load stand still until it is killed, wherever it is, and returns what it got confirmed: for a load whose client is about to be lost.
 func (l *Load) Freeze(ctx context.Context) (ledger string, err error) {
 	return l.cluster.Shell(ctx, l.Pod, fmt.Sprintf("kill -STOP $(cat %s.pid) && cat %s", l.base(), l.file("ledger")))
 }
