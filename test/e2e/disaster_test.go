@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -359,6 +360,31 @@ var _ = Describe("A disaster", Ordered, Label("disaster"), func() {
 		}, NodeTimeout(bound(5*time.Minute)))
 		volumes.take(ctx, first)
 		applyDrill(ctx)
+		By("marking the claims, as the FileServer says")
+		object := &v1alpha1.FileServer{}
+		var command string
+		Eventually(ctx, func(ctx context.Context) (found bool, err error) {
+			if err := c.Get(ctx, drill, object); err != nil {
+				return false, err
+			}
+			storage := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.FileServerStorageAvailable)
+			if storage != nil {
+				_, command, found = strings.Cut(storage.Message, "if they are the ones that it is to have: ")
+			}
+			return found && strings.Count(command, "data-0-") >= 2*drillServers, nil
+		}).WithTimeout(bound(drillWait)).Should(BeTrue(), "the FileServer says how to mark claims that were made by hand")
+		site(ctx, command)
+		By("handing the volumes over, as the FileServer says: they are of another Kubernetes namespace")
+		Eventually(ctx, func(ctx context.Context) error {
+			if err := c.Get(ctx, drill, object); err != nil {
+				return err
+			}
+			return tells(object.Status.Conditions, v1alpha1.ReasonVolumeRefused, "remove /volumes/0/.howdah/volume.json to hand the data over")
+		}).WithTimeout(bound(drillWait)).Should(Succeed())
+		for ordinal := range int32(drillServers) {
+			output, err := c.Kubectl(ctx, "exec", naming.DataServer(drill, ordinal), "--", "rm", "/volumes/0/.howdah/volume.json")
+			Expect(err).NotTo(HaveOccurred(), output)
+		}
 		Eventually(ctx, drillReady).WithTimeout(bound(drillWait)).Should(Succeed())
 		mountDrill(ctx)
 		auditDrill(ctx, ledgers)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/internal/naming"
@@ -37,10 +38,39 @@ func (Backend) Observe(ctx context.Context, from backendapi.Readers, observation
 	for i := range claims.Items {
 		s.All[claims.Items[i].Name] = claims.Items[i]
 	}
+	if err := s.readUnmarked(ctx, from.Live); err != nil {
+		return nil, fmt.Errorf("reading PersistentVolumeClaims: %w", err)
+	}
 	if err := s.readPinned(ctx, from.Live); err != nil {
 		return nil, fmt.Errorf("reading PersistentVolumes: %w", err)
 	}
 	return s, nil
+}
+
+// readUnmarked finds claims that the cache does not have although their pods were made: a StatefulSet takes a claim of the right name as it is.
+func (s *Storage) readUnmarked(ctx context.Context, live client.Reader) error {
+	s.Unmarked = map[string]bool{}
+	if s.StatefulSet == nil {
+		return nil
+	}
+	for ordinal := range s.StatefulSet.Status.Replicas {
+		for volume := range perServer(s.FileServer) {
+			key := types.NamespacedName{Namespace: s.FileServer.Namespace, Name: naming.VolumeClaim(s.FileServer.Name, ordinal, volume)}
+			if _, ok := s.All[key.Name]; ok {
+				continue
+			}
+			var claim corev1.PersistentVolumeClaim
+			switch err := live.Get(ctx, key, &claim); {
+			case apierrors.IsNotFound(err):
+			case err != nil:
+				return err
+			default:
+				// It may have been made a moment ago, so that the cache has it soon.
+				s.Unmarked[key.Name] = claim.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy || claim.Labels[v1alpha1.FileServerLabel] != s.FileServer.Name
+			}
+		}
+	}
+	return nil
 }
 
 // readPinned finds out which data servers, of those that do not answer or are on closed nodes, have a volume that only one node can use.

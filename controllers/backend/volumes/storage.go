@@ -3,6 +3,7 @@ package volumes
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,8 @@ type Storage struct {
 	Classes []storagev1.StorageClass
 	// All are the claims of the data servers, by name.
 	All map[string]corev1.PersistentVolumeClaim
+	// Unmarked are claims with the names of the data servers' that some other program made. Without labels they are not watched.
+	Unmarked map[string]bool
 	// Pinned are the data servers that do not answer and whose volumes one node alone can use.
 	Pinned map[string]bool
 }
@@ -130,6 +133,20 @@ func (s *Storage) claimsBelow(size resource.Quantity) []string {
 	return names
 }
 
+// markCommand is what makes claims this FileServer's.
+func (s *Storage) markCommand(names []string) string {
+	marks := naming.SelectDataServers(s.FileServer.Name)
+	marks[v1alpha1.ManagedByLabel] = v1alpha1.ManagedBy
+	pairs := make([]string, 0, len(marks))
+	for label, value := range marks {
+		pairs = append(pairs, label+"="+value)
+	}
+	slices.Sort(pairs)
+	claims := strings.Join(names, " ")
+	return fmt.Sprintf("kubectl -n %[1]s label pvc %[2]s %[3]s && kubectl -n %[1]s annotate pvc %[2]s %[4]s=%[5]s", s.FileServer.Namespace, claims,
+		strings.Join(pairs, " "), v1alpha1.OwnerAnnotation, naming.Owner("FileServer", s.FileServer.Namespace, s.FileServer.Name))
+}
+
 // Condition tells whether every claim of every data server is bound, used and large enough.
 func (s *Storage) Condition(replicas int32, decided backendapi.Decision) metav1.Condition {
 	const conditionType = v1alpha1.FileServerStorageAvailable
@@ -137,7 +154,7 @@ func (s *Storage) Condition(replicas int32, decided backendapi.Decision) metav1.
 		return *decided.Fault
 	}
 	size := volumeSize(s.FileServer)
-	var pending, growing []string
+	var pending, unmarked, growing []string
 	total, failing := 0, false
 	for ordinal := range replicas {
 		for volume := range perServer(s.FileServer) {
@@ -146,6 +163,8 @@ func (s *Storage) Condition(replicas int32, decided backendapi.Decision) metav1.
 			claim, ok := s.All[name]
 			capacity := claim.Status.Capacity[corev1.ResourceStorage]
 			switch {
+			case !ok && s.Unmarked[name]:
+				unmarked = append(unmarked, name)
 			case !ok:
 				pending = append(pending, name+" (not made yet)")
 			case claim.Status.Phase != corev1.ClaimBound:
@@ -156,6 +175,10 @@ func (s *Storage) Condition(replicas int32, decided backendapi.Decision) metav1.
 				growing = append(growing, fmt.Sprintf("%s from %s%s", name, capacity.String(), progress))
 			}
 		}
+	}
+	if len(unmarked) > 0 {
+		return conditions.False(conditionType, v1alpha1.ReasonClaimsPending, fmt.Sprintf("%d of %d claims are not marked as this FileServer's, so they are "+
+			"not watched and can't grow: %s; if they are the ones that it is to have: %s", len(unmarked), total, conditions.List(unmarked, maxNamed), s.markCommand(unmarked)))
 	}
 	if len(pending) > 0 {
 		return conditions.False(conditionType, v1alpha1.ReasonClaimsPending,

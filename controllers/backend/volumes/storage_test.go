@@ -100,6 +100,9 @@ func TestStorageCondition(t *testing.T) {
 		reason  string
 		message string
 	}{
+		"some are another program's": {[]corev1.PersistentVolumeClaim{bound("data-0-fs-0")}, v1alpha1.ReasonClaimsPending, "1 of 2 claims are not marked as this FileServer's, " +
+			"so they are not watched and can't grow: data-0-fs-1; if they are the ones that it is to have: kubectl -n n label pvc data-0-fs-1 " +
+			"app.kubernetes.io/component=data-server app.kubernetes.io/managed-by=howdah howdah.io/file-server=fs && kubectl -n n annotate pvc data-0-fs-1 howdah.io/owner=FileServer/n/fs"},
 		"all bound":  {[]corev1.PersistentVolumeClaim{bound("data-0-fs-0"), bound("data-0-fs-1")}, v1alpha1.ReasonReady, "2 of 2 claims are bound"},
 		"one waits":  {[]corev1.PersistentVolumeClaim{bound("data-0-fs-0"), claim("data-0-fs-1", "1Gi", "", corev1.ClaimPending)}, v1alpha1.ReasonClaimsPending, "1 of 2 claims are not bound: data-0-fs-1"},
 		"one is not": {[]corev1.PersistentVolumeClaim{bound("data-0-fs-1")}, v1alpha1.ReasonClaimsPending, "1 of 2 claims are not bound: data-0-fs-0 (not made yet)"},
@@ -110,6 +113,9 @@ func TestStorageCondition(t *testing.T) {
 			o := &Storage{Observation: backendapi.Observation{FileServer: builders.FileServer("n", "fs").Build()}, All: map[string]corev1.PersistentVolumeClaim{}}
 			for _, c := range tc.claims {
 				o.All[c.Name] = c
+			}
+			if strings.HasPrefix(name, "some are another") {
+				o.Unmarked = map[string]bool{"data-0-fs-1": true}
 			}
 			got := o.Condition(2, backendapi.Decision{})
 			if got.Reason != tc.reason || got.Message != tc.message {
