@@ -382,8 +382,10 @@ var _ = Describe("A disaster", Ordered, Label("disaster"), func() {
 			return tells(object.Status.Conditions, v1alpha1.ReasonVolumeRefused, "remove /volumes/0/.howdah/volume.json to hand the data over")
 		}).WithTimeout(bound(drillWait)).Should(Succeed())
 		for ordinal := range int32(drillServers) {
-			output, err := c.Kubectl(ctx, "exec", naming.DataServer(drill, ordinal), "--", "rm", "/volumes/0/.howdah/volume.json")
-			Expect(err).NotTo(HaveOccurred(), output)
+			Eventually(ctx, func(ctx context.Context) error {
+				_, err := c.Kubectl(ctx, "exec", naming.DataServer(drill, ordinal), "--", "rm", "/volumes/0/.howdah/volume.json")
+				return err
+			}).WithTimeout(bound(time.Minute)).Should(Succeed())
 		}
 		Eventually(ctx, drillReady).WithTimeout(bound(drillWait)).Should(Succeed())
 		mountDrill(ctx)
