@@ -163,15 +163,10 @@ func TestACancelledMoveLeavesTheSourceAsItWas(t *testing.T) {
 			w := newWorld(t)
 			fill(t, w.shown(w.source))
 			want := contents(t, w.shown(w.source))
-			go func() {
-				for range 10000 {
-					if when(w) {
-						break
-					}
-					time.Sleep(time.Millisecond)
-				}
-				w.wanted = false
-			}()
+			w.watch = func() bool {
+				w.wanted = w.wanted && !when(w)
+				return false
+			}
 			w.run()
 			if w.outcome != moving.Cancelled {
 				t.Fatalf("the move ended with %d", w.outcome)
