@@ -197,7 +197,8 @@ func loadDrill(ctx context.Context, name string, flags ...string) []*cluster.Loa
 	for i, pod := range drillClients {
 		rival := name + "-" + drillClients[1-i]
 		load, err := c.StartLoad(ctx, pod, name+"-"+pod, drillPaths(), append([]string{
-			"--do", "files,records,opens,lock,random", "--pause", "100ms", "--random-pause", "100ms", "--bytes", "16Mi", "--rival", rival}, flags...)...)
+			"--do", "files,records,opens,lock,random", "--pause", "100ms", "--random-pause", "100ms", "--bytes", "16Mi", "--rival", rival,
+		}, flags...)...)
 		Expect(err).NotTo(HaveOccurred())
 		loads = append(loads, load)
 	}
