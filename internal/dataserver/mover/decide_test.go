@@ -132,8 +132,8 @@ func TestTheListForGanesha(t *testing.T) {
 		{ID: "made-again", Share: "s", Path: "f", Stage: stageLeft, Parent: 2, Top: 2, Left: now.Add(-time.Second)},
 	}
 	must(t, os.MkdirAll(filepath.Join(root, "0", "s", "f"), 0o755))
-	must(t, os.MkdirAll(filepath.Join(movesIn(root, 0), "frozen-1"), 0o755))
-	must(t, writeInodes(filepath.Join(movesIn(root, 0), "frozen-1", inodesFile), []uint64{1, 2}))
+	must(t, os.MkdirAll(volumeIn(root, 0), 0o755))
+	must(t, place{root: root, id: "frozen-1"}.writeInodes([]uint64{1, 2}))
 	text, err := ganeshaList(root, journals, now, 7)
 	must(t, err)
 	export := encode(filepath.Join(root, "0", "s"))

@@ -5,14 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
-	"github.com/howdah/howdah/internal/dataserver/durable"
 )
 
 const (
@@ -172,7 +170,7 @@ func (m *Mover) refuseInodes(ctx context.Context, where place, at string) error 
 			return nil
 		}
 		known = slices.Compact(slices.Sorted(slices.Values(append(inodes, known...))))
-		if err := writeInodes(where.inodes(), known); err != nil {
+		if err := where.writeInodes(known); err != nil {
 			return err
 		}
 		m.about("refuse")
@@ -251,7 +249,7 @@ func (m *Mover) release(ctx context.Context, where place) error {
 		released.Stage, released.Freeze = stageReleased, ""
 		return nil
 	}, func() error {
-		if err := os.Remove(where.inodes()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := where.remove(where.inodes()); err != nil {
 			return err
 		}
 		return where.write(&released)
@@ -303,15 +301,14 @@ func (m *Mover) beginUnfreeze(where place, allow func(j *journal) error) (*journ
 	return j, where.write(j)
 }
 
-// syncBoth makes the name of a directory durable. If the share was deleted meanwhile, there is none.
+// syncBoth makes the name of a directory durable.
 func syncBoth(where place) error {
-	var failed []error
-	for _, directory := range []string{where.export(), filepath.Dir(where.shown())} {
-		if err := durable.SyncDirectory(directory); err != nil && !errors.Is(err, os.ErrNotExist) {
-			failed = append(failed, err)
-		}
+	volume, err := where.open()
+	if err != nil {
+		return err
 	}
-	if err := errors.Join(failed...); err != nil {
+	defer func() { _ = volume.Close() }()
+	if err := errors.Join(syncIfThere(volume, where.on(where.export())), syncIfThere(volume, where.on(filepath.Dir(where.shown())))); err != nil {
 		return fmt.Errorf("making the name of the directory durable: %w", err)
 	}
 	return nil

@@ -1,17 +1,13 @@
 package mover
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
-
-	"github.com/howdah/howdah/internal/dataserver/durable"
 )
 
 // errLinked says that a file of the directory has another name outside of it.
@@ -50,26 +46,12 @@ func walkInodes(root string) ([]uint64, error) {
 }
 
 // writeInodes writes a list for ganesha: sorted numbers of this machine.
-func writeInodes(path string, inodes []uint64) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
-	if err != nil {
-		return fmt.Errorf("writing the inodes of a move: %w", err)
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // Fails after the rename, as it should.
-	writer := bufio.NewWriterSize(file, 1<<20)
-	var number [8]byte
+func (p place) writeInodes(inodes []uint64) error {
+	list := make([]byte, 0, 8*len(inodes))
 	for _, inode := range inodes {
-		binary.NativeEndian.PutUint64(number[:], inode)
-		_, _ = writer.Write(number[:]) // Flush has the error.
+		list = binary.NativeEndian.AppendUint64(list, inode)
 	}
-	err = errors.Join(writer.Flush(), file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err == nil {
-		err = durable.SyncDirectory(filepath.Dir(path))
-	}
-	if err != nil {
+	if err := p.put(inodesFile, list); err != nil {
 		return fmt.Errorf("writing the inodes of a move: %w", err)
 	}
 	return nil

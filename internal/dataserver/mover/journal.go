@@ -119,8 +119,12 @@ func placeOf(root string, j *journal) place {
 	return place{root: root, volume: j.Volume, id: j.ID, share: j.Share, path: j.Path}
 }
 
+func volumeIn(root string, volume int32) string {
+	return filepath.Join(root, strconv.Itoa(int(volume)))
+}
+
 func movesIn(root string, volume int32) string {
-	return filepath.Join(root, strconv.Itoa(int(volume)), naming.OwnPrefix, movesDir)
+	return filepath.Join(volumeIn(root, volume), naming.OwnPrefix, movesDir)
 }
 
 func (p place) directory() string { return filepath.Join(movesIn(p.root, p.volume), p.id) }
@@ -129,6 +133,40 @@ func (p place) inodes() string    { return filepath.Join(p.directory(), inodesFi
 func (p place) export() string    { return naming.ExportDirectory(p.root, p.share, p.volume) }
 func (p place) shown() string     { return filepath.Join(p.export(), p.path) }
 func (p place) hidden() string    { return filepath.Join(p.export(), hiddenPrefix+p.id) }
+
+// open opens the volume. No symbolic link leads out of it: an attacker who took ganesha over can put one in the place of any name on it.
+func (p place) open() (*os.Root, error) { return os.OpenRoot(volumeIn(p.root, p.volume)) }
+
+// on is the name of a path on the volume.
+func (p place) on(path string) string {
+	return strings.TrimPrefix(path, volumeIn(p.root, p.volume)+string(filepath.Separator))
+}
+
+// rename gives a directory of the volume another name, unless it has that already, and makes it durable.
+func (p place) rename(from, to string) error {
+	volume, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = volume.Close() }()
+	if _, err = volume.Lstat(p.on(from)); err == nil {
+		err = volume.Rename(p.on(from), p.on(to))
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncIfThere(volume, p.on(filepath.Dir(to))), syncIfThere(volume, p.on(filepath.Dir(from))))
+}
+
+// syncIfThere makes the names in a directory durable. If its share was deleted meanwhile, there is none.
+func syncIfThere(volume *os.Root, directory string) error {
+	if err := durable.SyncIn(volume, directory); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
 
 // shownNFS and hiddenNFS are the same for ganesha's clients.
 func (p place) shownNFS() string { return naming.ExportPseudo(p.share, p.volume) + "/" + p.path }
@@ -153,19 +191,65 @@ func isThere(path string) bool {
 
 // write makes a journal durable.
 func (p place) write(j *journal) error {
-	if err := os.MkdirAll(p.directory(), 0o700); err != nil {
-		return fmt.Errorf("making the directory of move %s: %w", p.id, err)
-	}
 	text, err := json.Marshal(j)
 	if err != nil {
 		return fmt.Errorf("encoding the journal of move %s: %w", p.id, err)
 	}
-	return durable.Write(filepath.Join(p.directory(), journalFile), append(text, '\n'))
+	return p.put(journalFile, append(text, '\n'))
+}
+
+// put makes a file in the move's directory durable.
+func (p place) put(file string, text []byte) error {
+	volume, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = volume.Close() }()
+	if err := volume.MkdirAll(p.on(p.directory()), 0o700); err != nil {
+		return fmt.Errorf("making the directory of move %s: %w", p.id, err)
+	}
+	return durable.WriteIn(volume, p.on(filepath.Join(p.directory(), file)), text)
+}
+
+// remove removes what has a path on the volume, with all that is below it.
+func (p place) remove(path string) error {
+	volume, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = volume.Close() }()
+	return volume.RemoveAll(p.on(path))
+}
+
+// makeData makes the directory that gets the copy.
+func (p place) makeData() error {
+	volume, err := p.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = volume.Close() }()
+	name := p.on(p.data())
+	if err := volume.Mkdir(name, 0o700); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := volume.Lstat(name)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory", p.data())
+	}
+	return err
 }
 
 // read returns nil if there is no journal.
 func (p place) read() (*journal, error) {
-	text, err := os.ReadFile(filepath.Join(p.directory(), journalFile))
+	volume, err := p.open()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal of move %s: %w", p.id, err)
+	}
+	defer func() { _ = volume.Close() }()
+	text, err := volume.ReadFile(p.on(filepath.Join(p.directory(), journalFile)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -184,13 +268,26 @@ func (p place) read() (*journal, error) {
 
 // forget removes what a move has on a volume. The journal goes last: without it the rest is not looked at.
 func (p place) forget() error {
-	if err := os.RemoveAll(p.data()); err != nil {
-		return fmt.Errorf("removing what move %s left: %w", p.id, err)
-	}
-	if err := os.RemoveAll(p.directory()); err != nil {
-		return fmt.Errorf("removing what move %s left: %w", p.id, err)
+	for _, path := range []string{p.data(), p.directory()} {
+		if err := p.remove(path); err != nil {
+			return fmt.Errorf("removing what move %s left: %w", p.id, err)
+		}
 	}
 	return nil
+}
+
+// movesOn lists what is in the directory of moves of a volume.
+func movesOn(root string, index int32) ([]fs.DirEntry, error) {
+	volume, err := os.OpenRoot(volumeIn(root, index))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = volume.Close() }()
+	moves, err := fs.ReadDir(volume.FS(), filepath.Join(naming.OwnPrefix, movesDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return moves, err
 }
 
 // journals are those of all volumes.
@@ -207,10 +304,7 @@ func journals(root string) (found []*journal, err error) {
 		if err != nil {
 			continue
 		}
-		moves, err := os.ReadDir(movesIn(root, int32(index)))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		moves, err := movesOn(root, int32(index))
 		if err != nil {
 			return nil, fmt.Errorf("looking for moves on volume %d: %w", index, err)
 		}

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
-	"github.com/howdah/howdah/internal/dataserver/durable"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -75,18 +73,9 @@ func (m *Mover) place(ctx context.Context, where place, j *journal) error {
 	if err := m.makeParents(ctx, where, j.Parents); err != nil {
 		return err
 	}
-	copied, err := exists(where.data())
-	if err != nil {
-		return err
-	}
-	if copied {
-		m.about("into the export")
-		if err := os.Rename(where.data(), where.hidden()); err != nil {
-			return fmt.Errorf("moving the copy into the export: %w", err)
-		}
-	}
-	if err := errors.Join(durable.SyncDirectory(where.export()), durable.SyncDirectory(where.directory())); err != nil {
-		return err
+	m.about("into the export")
+	if err := where.rename(where.data(), where.hidden()); err != nil {
+		return fmt.Errorf("moving the copy into the export: %w", err)
 	}
 	hidden, err := exists(where.hidden())
 	if err != nil {

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
-	"github.com/howdah/howdah/internal/dataserver/durable"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -44,18 +42,9 @@ func (m *Mover) leave(ctx context.Context, where place, keepSeconds int64) error
 	if _, err := m.tell(ctx); err != nil {
 		return err
 	}
-	hidden, err := exists(where.hidden())
-	if err != nil {
-		return err
-	}
-	if hidden {
-		m.about("trash")
-		if err := os.Rename(where.hidden(), where.data()); err != nil {
-			return fmt.Errorf("moving the directory into the trash: %w", err)
-		}
-		if err := errors.Join(durable.SyncDirectory(where.directory()), durable.SyncDirectory(where.export())); err != nil {
-			return fmt.Errorf("making it durable that the directory is in the trash: %w", err)
-		}
+	m.about("trash")
+	if err := where.rename(where.hidden(), where.data()); err != nil {
+		return fmt.Errorf("moving the directory into the trash: %w", err)
 	}
 	j.Stage, j.Left = stageLeft, m.Now()
 	m.about("left")

@@ -164,7 +164,7 @@ func (m *Mover) prepareCopy(where place) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(where.data(), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := where.makeData(); err != nil {
 		return fmt.Errorf("making the place for the copy: %w", err)
 	}
 	return nil
