@@ -17,18 +17,18 @@ func object(uid, version string) *corev1.Pod {
 }
 
 func TestAnEarlierStateIsNoticedBeforeItIsTaken(t *testing.T) {
-	var heard []string
-	hear := func(what string) func(any) {
+	var events []string
+	record := func(what string) func(any) {
 		return func(o any) {
 			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 				o = last.Obj
 			}
-			heard = append(heard, what+" "+o.(client.Object).GetName())
+			events = append(events, what+" "+o.(client.Object).GetName())
 		}
 	}
 	w := Watch(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: hear("add"), UpdateFunc: func(_, o any) { hear("update")(o) }, DeleteFunc: hear("delete"),
-	}, func(o client.Object) { hear("back")(o) })
+		AddFunc: record("add"), UpdateFunc: func(_, o any) { record("update")(o) }, DeleteFunc: record("delete"),
+	}, func(o client.Object) { record("back")(o) })
 	for _, step := range []struct {
 		do   func()
 		want []string
@@ -46,9 +46,9 @@ func TestAnEarlierStateIsNoticedBeforeItIsTaken(t *testing.T) {
 		{func() { w.OnAdd(object("c", "3"), false) }, []string{"back c", "add c"}},
 		{func() { w.OnUpdate(object("c", "3"), object("c", "4")) }, []string{"update c"}},
 	} {
-		heard = nil
-		if step.do(); !slices.Equal(heard, step.want) {
-			t.Errorf("heard %q, want %q", heard, step.want)
+		events = nil
+		if step.do(); !slices.Equal(events, step.want) {
+			t.Errorf("events %q, want %q", events, step.want)
 		}
 	}
 }

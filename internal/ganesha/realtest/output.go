@@ -35,12 +35,12 @@ func (l *lines) Write(text []byte) (int, error) {
 			return len(text), nil
 		}
 		l.rest = rest
-		l.hear(string(line))
+		l.take(string(line))
 		l.t.Logf("inside: %s", line)
 	}
 }
 
-func (l *lines) hear(line string) {
+func (l *lines) take(line string) {
 	if match := speaker.FindStringSubmatch(line); match != nil {
 		l.speaker = match[1]
 		return
