@@ -145,6 +145,10 @@ test-disaster: packages ##+ All power off under load, the API's objects restored
 test-install: packages ##+ The release upgraded, rolled back, removed, installed again, under load
 	HOWDAH_E2E_LABELS=install hack/test.sh e2e
 
+.PHONY: test-moves
+test-moves: packages ##+ Directories move between volumes under load, with kills at each step
+	HOWDAH_E2E_LABELS=moves hack/test.sh e2e
+
 .PHONY: test-rollout
 test-rollout: packages ##+ Data servers replaced under random I/O: a setting, a bad image, a drained node (BACKEND=ceph)
 	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_LABELS=rollout hack/test.sh e2e

@@ -88,7 +88,7 @@ integration() {
 }
 
 # apart leaves out the specs of the end-to-end suite that have targets of their own, because they take long or take the whole cluster.
-apart='!lost-node && !install && !soak && !random-kills && !consistency && !rollout && !disaster'
+apart='!lost-node && !install && !soak && !random-kills && !consistency && !rollout && !disaster && !move-kills'
 
 e2e() {
   local with=(hack/e2e.sh)

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -113,7 +112,7 @@ func killedAt(ctx context.Context, path string, step internalv1.MoveStep, part, 
 	return hit
 }
 
-var _ = Describe("A directory of a volume", Label("volumes", volumesHaveSizes), Ordered, func() {
+var _ = Describe("A directory of a volume", Label("volumes", "moves", volumesHaveSizes), Ordered, func() {
 	pods := []string{clientA, clientB}
 
 	BeforeAll(func(ctx SpecContext) {
@@ -236,10 +235,7 @@ var _ = Describe("A directory of a volume", Label("volumes", volumesHaveSizes), 
 		shell(ctx, shrinking, "cd %s && md5sum -c /tmp/sums", shrinkingMount)
 	}, SpecTimeout(bound(15*time.Minute)))
 
-	It("moves though its servers and the operator are killed at each step", func(ctx SpecContext) {
-		if os.Getenv("HOWDAH_E2E_MOVES") != "yes" {
-			Skip("HOWDAH_E2E_MOVES is not yes: it takes a quarter of an hour")
-		}
+	It("moves though its servers and the operator are killed at each step", Label("move-kills"), func(ctx SpecContext) {
 		startKillers(ctx)
 		const path = "d0"
 		directories := []string{treeMount + "/" + movedShare + "/" + path}
