@@ -1,9 +1,9 @@
 package rewound
 
 import (
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -13,11 +13,14 @@ const maxDeleted = 1 << 14
 // Watch calls back before an event that shows an earlier state of an object than an event before: an older version of it, or that it is there
 // although it was deleted. Events of one registration come one after the other, so the handler is for one of them.
 func Watch(inner toolscache.ResourceEventHandlerFuncs, back func(client.Object)) toolscache.ResourceEventHandlerFuncs {
-	var deleted deletions
+	deleted := lru.New(maxDeleted)
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) {
-			if o, ok := object.(client.Object); ok && deleted.take(o.GetUID()) {
-				back(o)
+			if o, ok := object.(client.Object); ok {
+				if _, was := deleted.Get(o.GetUID()); was {
+					deleted.Remove(o.GetUID())
+					back(o)
+				}
 			}
 			inner.OnAdd(object, false)
 		},
@@ -35,7 +38,7 @@ func Watch(inner toolscache.ResourceEventHandlerFuncs, back func(client.Object))
 				last = unseen.Obj
 			}
 			if o, ok := last.(client.Object); ok {
-				deleted.put(o.GetUID())
+				deleted.Add(o.GetUID(), true)
 			}
 			inner.OnDelete(object)
 		},
@@ -49,32 +52,4 @@ func IsEarlier(object, than client.Object) bool {
 	}
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), than.GetResourceVersion())
 	return err == nil && order < 0
-}
-
-// deletions are the UIDs of deleted objects. The zero value is ready.
-type deletions struct {
-	uids  map[types.UID]bool
-	order []types.UID
-}
-
-func (d *deletions) put(uid types.UID) {
-	if uid == "" || d.uids[uid] {
-		return
-	}
-	if d.uids == nil {
-		d.uids = map[types.UID]bool{}
-	}
-	if len(d.order) == maxDeleted {
-		delete(d.uids, d.order[0])
-		d.order = d.order[1:]
-	}
-	d.uids[uid] = true
-	d.order = append(d.order, uid)
-}
-
-// take tells whether an object was deleted. Its place in the order stays, and does no harm.
-func (d *deletions) take(uid types.UID) bool {
-	was := d.uids[uid]
-	delete(d.uids, uid)
-	return was
 }

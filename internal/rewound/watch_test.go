@@ -2,7 +2,6 @@ package rewound
 
 import (
 	"slices"
-	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,15 +49,5 @@ func TestAnEarlierStateIsNoticedBeforeItIsTaken(t *testing.T) {
 		if step.do(); !slices.Equal(events, step.want) {
 			t.Errorf("events %q, want %q", events, step.want)
 		}
-	}
-}
-
-func TestDeletionsAreBounded(t *testing.T) {
-	var d deletions
-	for i := range 2 * maxDeleted {
-		d.put(types.UID(strconv.Itoa(i)))
-	}
-	if len(d.uids) != maxDeleted || len(d.order) != maxDeleted || d.take("0") || !d.take(types.UID(strconv.Itoa(2*maxDeleted-1))) {
-		t.Errorf("%d and %d are kept", len(d.uids), len(d.order))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 
+	"k8s.io/utils/lru"
+
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/fleet"
 )
@@ -41,7 +43,7 @@ func BenchmarkAddAndRemoveOneOfTenThousand(b *testing.B) {
 		version++
 		r := newDirectory("s", "x", "fs-0", internalv1.DirectoryReady, version)
 		r.UID = "x"
-		tr.gone = tombstones{uids: map[string]bool{}}
+		tr.gone = lru.New(maxTombstones)
 		tr.SetDirectory(r)
 		tr.DeleteDirectory("s", "x", "x")
 	}

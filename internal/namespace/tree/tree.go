@@ -7,11 +7,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/fleet"
 )
+
+// maxTombstones bounds the memory for deleted ShareDirectories. A tombstone is needed for
+// as long as a watch may lag, which is far less than this many deletions.
+const maxTombstones = 1 << 14
 
 // Tree is the namespace of one FileServer. All methods may be called at any time
 // from anywhere; none waits for anything but the lock.
@@ -30,9 +35,10 @@ type Tree struct {
 	ready       map[string]bool              // Data servers that say that they are ready.
 	exports     map[string]map[string]bool   // Shares that a data server serves whenever it is ready, by server.
 	inventories map[string]map[string]Export // What the API knows of exports, by server and share.
-	gone        tombstones
-	clients     clientNodes
-	limits      internalv1.DirectoryLimits
+	// gone has the UIDs of the last deleted ShareDirectories.
+	gone    *lru.Cache
+	clients clientNodes
+	limits  internalv1.DirectoryLimits
 	// moving has the ShareDirectories of directories that are getting another name, by the identity that they keep.
 	moving map[ID]string
 }
@@ -57,7 +63,7 @@ func New(fileServer string) *Tree {
 		ready:       map[string]bool{},
 		exports:     map[string]map[string]bool{},
 		inventories: map[string]map[string]Export{},
-		gone:        tombstones{uids: map[string]bool{}},
+		gone:        lru.New(maxTombstones),
 		moving:      map[ID]string{},
 	}
 	t.root = &node{path: "/"}
@@ -154,9 +160,9 @@ func (t *Tree) setDirectory(o *internalv1.ShareDirectory, earlier bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if earlier {
-		t.gone.remove(r.UID)
+		t.gone.Remove(r.UID)
 	}
-	if t.gone.has(r.UID) {
+	if _, ok := t.gone.Get(r.UID); ok {
 		return
 	}
 	paths := t.directories[r.Share]
@@ -190,7 +196,9 @@ func (t *Tree) setDirectory(o *internalv1.ShareDirectory, earlier bool) {
 func (t *Tree) DeleteDirectory(share, path, uid string) *Directory {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.gone.add(uid)
+	if uid != "" {
+		t.gone.Add(uid, true)
+	}
 	r := t.directories[share][path]
 	if r == nil || r.UID != uid {
 		return nil
