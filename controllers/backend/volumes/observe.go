@@ -66,11 +66,21 @@ func (s *Storage) readUnmarked(ctx context.Context, live client.Reader) error {
 				return err
 			default:
 				// It may have been made a moment ago, so that the cache has it soon.
-				s.Unmarked[key.Name] = claim.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy || claim.Labels[v1alpha1.FileServerLabel] != s.FileServer.Name
+				s.Unmarked[key.Name] = !s.isMarked(&claim)
 			}
 		}
 	}
 	return nil
+}
+
+// isMarked tells whether the cache finds a claim, and the applier may change it.
+func (s *Storage) isMarked(claim *corev1.PersistentVolumeClaim) bool {
+	for label, value := range s.marks() {
+		if claim.Labels[label] != value {
+			return false
+		}
+	}
+	return claim.Annotations[v1alpha1.OwnerAnnotation] == s.owner()
 }
 
 // readPinned finds out which data servers, of those that do not answer or are on closed nodes, have a volume that only one node can use.

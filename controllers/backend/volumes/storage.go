@@ -135,8 +135,7 @@ func (s *Storage) claimsBelow(size resource.Quantity) []string {
 
 // markCommand is what makes claims this FileServer's.
 func (s *Storage) markCommand(names []string) string {
-	marks := naming.SelectDataServers(s.FileServer.Name)
-	marks[v1alpha1.ManagedByLabel] = v1alpha1.ManagedBy
+	marks := s.marks()
 	pairs := make([]string, 0, len(marks))
 	for label, value := range marks {
 		pairs = append(pairs, label+"="+value)
@@ -144,7 +143,18 @@ func (s *Storage) markCommand(names []string) string {
 	slices.Sort(pairs)
 	claims := strings.Join(names, " ")
 	return fmt.Sprintf("kubectl -n %[1]s label pvc %[2]s %[3]s && kubectl -n %[1]s annotate pvc %[2]s %[4]s=%[5]s", s.FileServer.Namespace, claims,
-		strings.Join(pairs, " "), v1alpha1.OwnerAnnotation, naming.Owner("FileServer", s.FileServer.Namespace, s.FileServer.Name))
+		strings.Join(pairs, " "), v1alpha1.OwnerAnnotation, s.owner())
+}
+
+// marks are the labels of this FileServer's claims, and owner is the value of their annotation.
+func (s *Storage) marks() map[string]string {
+	marks := naming.SelectDataServers(s.FileServer.Name)
+	marks[v1alpha1.ManagedByLabel] = v1alpha1.ManagedBy
+	return marks
+}
+
+func (s *Storage) owner() string {
+	return naming.Owner("FileServer", s.FileServer.Namespace, s.FileServer.Name)
 }
 
 // Condition tells whether every claim of every data server is bound, used and large enough.
