@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/howdah/howdah/test/cluster"
 	"github.com/howdah/howdah/test/spare"
@@ -43,6 +44,7 @@ var (
 
 func TestArgoCD(t *testing.T) {
 	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr)
 	repositories = os.Getenv("HOWDAH_ARGOCD_REPOSITORIES")
 	if repositories == "" {
 		t.Fatal("HOWDAH_ARGOCD_REPOSITORIES is not set; run make test-argocd, which makes a lab and runs Argo CD")

@@ -103,7 +103,7 @@ var _ = Describe("kubectl howdah", Ordered, func() {
 	})
 
 	It("lists clients with their pods", func(ctx SpecContext) {
-		Eventually(ctx, func(ctx context.Context) (string, error) { return c.Kubectl(ctx, "howdah", "clients") }).
+		Eventually(ctx, func(ctx context.Context) (string, error) { return output(ctx, "clients") }).
 			Should(SatisfyAll(ContainSubstring("unet3d: plugin/trainer"), Not(ContainSubstring("Could not ask"))))
 		expectShot(ctx, "clients", "kubectl howdah clients", codeWell, "unet3d: plugin/trainer")
 	})
@@ -126,8 +126,8 @@ var _ = Describe("kubectl howdah", Ordered, func() {
 		Expect(c.Create(ctx, taken)).To(Succeed())
 		eventuallyCode(ctx, time.Minute, codeNotWell, "explain", "fileshare/scratch")
 		Eventually(ctx, func(ctx context.Context) string {
-			output, _ := c.Kubectl(ctx, "howdah", "explain", "scratch")
-			return output
+			text, _ := output(ctx, "explain", "scratch")
+			return text
 		}).Should(ContainSubstring("PathConflict"))
 		expectShot(ctx, "explain-path", "kubectl howdah explain scratch", codeNotWell, "PathConflict")
 		Expect(c.Delete(ctx, taken)).To(Succeed())
@@ -149,8 +149,8 @@ var _ = Describe("kubectl howdah", Ordered, func() {
 		})
 		Expect(c.Delete(ctx, pod)).To(Succeed())
 		Eventually(ctx, func(ctx context.Context) string {
-			output, _ := c.Kubectl(ctx, "howdah", "status")
-			return output
+			text, _ := output(ctx, "status")
+			return text
 		}).WithTimeout(scaled(2 * time.Minute)).Should(ContainSubstring("training-1  Unavailable"))
 		eventuallyCode(ctx, 2*time.Minute, codeNotWell, "explain", "unet3d")
 		expectShot(ctx, "explain-lost", "kubectl howdah explain unet3d", codeNotWell, "Pod training-1")

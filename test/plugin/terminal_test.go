@@ -64,6 +64,12 @@ func expectShot(ctx context.Context, name, command string, code int, texts ...st
 	return s
 }
 
+// output is what kubectl howdah prints. kubectl takes no flags before the name of a plugin.
+func output(ctx context.Context, args ...string) (string, error) {
+	text, err := exec.CommandContext(ctx, "kubectl", append([]string{"howdah", "--namespace", namespace}, args...)...).CombinedOutput()
+	return string(text), err
+}
+
 // code runs kubectl howdah without a terminal and returns its exit code.
 func code(ctx context.Context, args ...string) int {
 	command := exec.CommandContext(ctx, "kubectl", append([]string{"howdah", "--namespace", namespace}, args...)...)
