@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	// soakFor is how long the soak takes, without what it prepares and checks: SOAK_MINUTES. make soak sets it.
+	// soakFor is how long the soak takes, without what it prepares and checks: SOAK_MINUTES, 5 if it is not set. make soak sets it.
 	soakFor time.Duration
 	// kills is the number of random kills in a row: HOWDAH_E2E_KILLS.
 	kills int
@@ -126,7 +126,7 @@ var _ = Describe("Random kills in a row", Label("killed", "random-kills"), func(
 	}, SpecTimeout(bound(30*time.Minute)))
 })
 
-// The soak is only run when it is asked for: make soak.
+// The soak takes an hour where it is asked for (make soak), else five minutes.
 var _ = Describe("A FileServer under load, with random mishaps for a long time", Label("soak"), func() {
 	It("gives no error, no wrong data and no stolen lock", func(ctx SpecContext) {
 		m := newMishaps(ctx, seed(), true)
