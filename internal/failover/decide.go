@@ -37,9 +37,13 @@ const (
 
 // Decide returns what to do.
 func Decide(in Input) Plan {
-	p := &planner{Input: in, plan: Plan{Refused: map[string]Refusal{}}}
+	p := &planner{Input: in, plan: Plan{Refused: map[string]Refusal{}, Waits: map[string]string{}}}
 	for _, fence := range in.Fences {
-		p.continueWith(fence)
+		if in.ByPower {
+			p.continueByPower(fence)
+		} else {
+			p.continueWith(fence)
+		}
 	}
 	servers := slices.Clone(in.Servers)
 	slices.SortFunc(servers, func(a, b Server) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name)) })
@@ -47,7 +51,9 @@ func Decide(in Input) Plan {
 		p.consider(server)
 	}
 	for _, fence := range p.plan.Fences {
-		p.plan.KeepOff = append(p.plan.KeepOff, fence.Node)
+		if !in.ByPower { // There its taints do, or nothing begins.
+			p.plan.KeepOff = append(p.plan.KeepOff, fence.Node)
+		}
 	}
 	slices.Sort(p.plan.KeepOff)
 	p.plan.KeepOff = slices.Compact(p.plan.KeepOff)
@@ -139,16 +145,23 @@ func (p *planner) consider(server Server) {
 	}
 	refusal, wait := p.refuse(server)
 	if refusal.Reason != "" {
+		if _, isRefused := p.plan.Refused[server.Name]; isRefused {
+			return
+		}
 		p.plan.Refused[server.Name] = refusal
 		if wait > 0 {
 			p.again(wait)
 		}
 		return
 	}
-	p.plan.Fences = append(p.plan.Fences, Fence{
+	fence := Fence{
 		Server: server.Name, PodUID: server.Pod.UID, Node: server.Pod.Node, BootID: p.Nodes[server.Pod.Node].BootID,
 		Since: server.Since, Requested: p.Now, Message: p.why(server),
-	})
+	}
+	if p.ByPower {
+		fence = p.fenceByPower(server)
+	}
+	p.plan.Fences = append(p.plan.Fences, fence)
 	p.again(time.Second)
 }
 

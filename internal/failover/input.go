@@ -7,6 +7,9 @@ type Input struct {
 	Now time.Time
 	// Allowed means that failovers may begin. Those that have begun are finished in every case.
 	Allowed bool
+	// ByPower means that nothing can be fenced, so that the machine must be known to be off (spec.failover.fencing: Power). There is no
+	// steward then, and Fences are what the status has of failovers that are not done.
+	ByPower bool
 	// Servers are the data servers of the FileServer.
 	Servers []Server
 	// NamespaceServers are the pods of the namespace servers.
@@ -42,6 +45,34 @@ type Server struct {
 	// Last is when its last failover began, and Count the number of its failovers.
 	Last  time.Time
 	Count int32
+	// Boot is where it served last; only with ByPower, as the next two.
+	Boot Boot
+	// Pinned means that one of its volumes can be used on one node alone.
+	Pinned bool
+	// Volumes are its volumes. They are known while it does not answer, or is started on another node.
+	Volumes []Volume
+}
+
+// Boot is a pod, and one boot of the node that it runs on.
+type Boot struct {
+	PodUID, NodeUID, BootID string
+}
+
+// Volume is a PersistentVolume of a data server.
+type Volume struct {
+	Name, Claim string
+	// Nodes are the nodes that could use it now: they are Ready, data servers may be placed there, and its node affinity admits them.
+	Nodes []string
+	// Attachments are its VolumeAttachments. Without one, nothing detaches it.
+	Attachments []Attachment
+}
+
+// Attachment is a VolumeAttachment. Version is that of the object that was read.
+type Attachment struct {
+	Name, UID, Version, Node string
+	// Ending means that its driver has been asked to detach, Fault why it has not.
+	Ending bool
+	Fault  string
 }
 
 func (s Server) isUnreachable() bool { return !s.Since.IsZero() }
@@ -53,7 +84,29 @@ type Node struct {
 	BootID string
 	// Renewed is when its kubelet last renewed its Lease, by the node's clock; zero if that is not known.
 	Renewed time.Time
+	// UID is that of the Node. It is another one if the Node was deleted and made again.
+	UID string
+	// Silent means that Kubernetes has heard nothing of its kubelet for the grace period (Ready is Unknown). A kubelet that says by
+	// itself that it is not ready is alive.
+	Silent bool
+	// Closed means that no data server would be placed there.
+	Closed bool
+	// Off is the evidence that the machine is off; "" if there is none.
+	Off Evidence
 }
+
+// Evidence is why a lost data server can't write any more.
+type Evidence string
+
+const (
+	// StorageFenced means that the storage refuses it.
+	StorageFenced Evidence = "StorageFenced"
+	// OutOfServiceTaint means that the Node has the taint node.kubernetes.io/out-of-service, which says that the machine is off.
+	// Kubernetes deletes pods and detaches volumes by itself then.
+	OutOfServiceTaint Evidence = "OutOfServiceTaint"
+	// ShutdownTaint means that the cloud's controller has set the taint node.cloudprovider.kubernetes.io/shutdown.
+	ShutdownTaint Evidence = "ShutdownTaint"
+)
 
 // Fence is a request to fence the storage's clients of a pod.
 type Fence struct {
@@ -67,6 +120,11 @@ type Fence struct {
 	Fenced  time.Time
 	Clients int
 	Fault   string
+	// Evidence is why it can't write; "" stands for StorageFenced. NodeUID is that of the Node, and Deleted is when the pod was deleted;
+	// both only with ByPower.
+	Evidence Evidence
+	NodeUID  string
+	Deleted  time.Time
 }
 
 // Plan is what to do.
@@ -80,6 +138,10 @@ type Plan struct {
 	// Evict are pods without state on lost nodes to be deleted in the usual way, so that others start elsewhere: the steward. Namespace
 	// servers that do not answer are evicted by controllers/namespaceprobe.
 	Evict []Pod
+	// Detach are attachments to lost nodes to be deleted, so that the volumes are detached.
+	Detach []Attachment
+	// Waits is what the failover of a data server waits for, after its pod is deleted.
+	Waits map[string]string
 	// Refused has the unreachable data servers for which nothing is done, and why.
 	Refused map[string]Refusal
 	// Again is when to decide again; 0: when something changes.
@@ -115,6 +177,22 @@ const (
 	CoolingDown Reason = "CoolingDown"
 	// Starting means that it is being started on another node, after a failover.
 	Starting Reason = "Starting"
+	// VolumesOnNode means that its volumes can be used on the lost node alone.
+	VolumesOnNode Reason = "VolumesOnNode"
+	// NoNodeForVolumes means that no other node can use its volumes now.
+	NoNodeForVolumes Reason = "NoNodeForVolumes"
+	// VolumesNotAttached means that nothing would detach a volume: it has no VolumeAttachment.
+	VolumesNotAttached Reason = "VolumesNotAttached"
+	// PowerUnknown means that there is no evidence that the machine is off.
+	PowerUnknown Reason = "PowerUnknown"
+	// EvidenceOutdated means that what says so may be about another boot of the machine.
+	EvidenceOutdated Reason = "EvidenceOutdated"
+	// NodeGone means that the Node is deleted, which does not say that the machine is off.
+	NodeGone Reason = "NodeGone"
+	// NodeTakesPods means that the next pod could be placed on the lost node.
+	NodeTakesPods Reason = "NodeTakesPods"
+	// VolumesNotDetached means that the pod is deleted, and a volume is not detached for long.
+	VolumesNotDetached Reason = "VolumesNotDetached"
 	// NotScheduled means that the data server has no pod on a node: nothing can be fenced, and nothing is in its way.
 	NotScheduled Reason = "NotScheduled"
 )

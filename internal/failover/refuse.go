@@ -10,6 +10,9 @@ import (
 // refuse returns why no failover of an unreachable data server begins, and after which time to ask again; 0: when something
 // changes. An empty reason means that it begins.
 func (p *planner) refuse(server Server) (Refusal, time.Duration) {
+	if p.ByPower {
+		return p.refusePower(server)
+	}
 	for _, check := range []func(Server) (Refusal, time.Duration){
 		p.refuseUnscheduled, p.refuseCoolDown, p.refuseSoon, p.refuseAlive, p.refuseWitness, p.refuseOther, p.refuseUnhealthy,
 	} {
