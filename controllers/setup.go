@@ -45,6 +45,8 @@ type Options struct {
 	Probe func(context.Context, *corev1.Pod) bool
 	// Failover lets FileServers have their data servers started on other nodes when a node is lost (spec.failover).
 	Failover bool
+	// FailoverVolumes is the same for FileServers on volumes.
+	FailoverVolumes bool
 	// Metrics is where metrics of the objects are registered; nil: nowhere.
 	Metrics prometheus.Registerer
 }
@@ -105,6 +107,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		NetworkPolicies: options.NetworkPolicies,
 		WatchNamespaces: options.WatchNamespaces,
 		Failover:        options.Failover,
+		FailoverVolumes: options.FailoverVolumes,
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of FileServers: %w", err)
 	}

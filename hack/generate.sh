@@ -53,6 +53,7 @@ manifests() {
   cp config/components/provisioning/role.yaml charts/howdah/files/rbac/provisioning.yaml
   cp config/components/rook/role.yaml charts/howdah/files/rbac/rook.yaml
   cp config/components/failover/role.yaml charts/howdah/files/rbac/failover.yaml
+  cp config/components/failover-volumes/role.yaml charts/howdah/files/rbac/failover-volumes.yaml
   cp config/admission/policies.yaml charts/howdah/files/admission/
   monitoring
   {

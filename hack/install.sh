@@ -28,7 +28,7 @@ helm=$(hack/tools/build.sh helm)
 # The tag is not new with each build, so pods of an earlier one must be replaced by hand (below).
 before=$(kubectl -n howdah-system get deployment howdah -o jsonpath='{.metadata.uid}' 2>/dev/null || true)
 remind "helm upgrade --install, until the operator is there" "$helm" upgrade --install howdah charts/howdah \
-  --namespace howdah-system --create-namespace --wait --timeout 20m --set provisioning.enabled=true --set rook.enabled=true --set failover.enabled=true \
+  --namespace howdah-system --create-namespace --wait --timeout 20m --set provisioning.enabled=true --set rook.enabled=true --set failover.enabled=true --set failover.volumes=true \
   --set image.repository="${HOWDAH_IMAGE%:*}" --set image.tag="${HOWDAH_IMAGE##*:}" \
   --set serverImage.repository="${HOWDAH_SERVER_IMAGE%:*}" --set serverImage.tag="${HOWDAH_SERVER_IMAGE##*:}"
 if [ -n "$before" ] && [ -n "$lab" ]; then

@@ -116,6 +116,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RuleResultApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServedBoot"):
+		return &apiv1alpha1.ServedBootApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerDirectories"):
 		return &apiv1alpha1.ServerDirectoriesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerDrain"):

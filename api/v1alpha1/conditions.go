@@ -143,7 +143,7 @@ const (
 	// than spec.replicas.
 	ReasonServersShareNodes = "ServersShareNodes"
 	// ReasonFailoverNotAllowed: all data servers serve, but spec.failover asks for what the operator was installed without
-	// (failover.enabled of the chart).
+	// (failover.enabled or failover.volumes of the chart).
 	ReasonFailoverNotAllowed = "FailoverNotAllowed"
 	// ReasonRestartPending: all data servers have loaded their newest configuration, but some use options of spec.nfs
 	// only from their next start.

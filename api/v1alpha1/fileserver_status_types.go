@@ -153,6 +153,11 @@ type FileServerServerStatus struct {
 	// +optional
 	LastFailover ServerFailover `json:"lastFailover,omitempty,omitzero"`
 
+	// servedBoot is where the server served last, while its Node had no taint that says that the machine is off. Only with
+	// failover.fencing Power: such a taint counts later for this boot only.
+	// +optional
+	ServedBoot ServedBoot `json:"servedBoot,omitempty,omitzero"`
+
 	// failoverRefusal is why the server, which does not answer, is not started on another node.
 	// +optional
 	FailoverRefusal FailoverRefusal `json:"failoverRefusal,omitempty,omitzero"`

@@ -39,6 +39,7 @@ type FileServer struct {
 }
 
 // FileServerSpec is the desired state of a FileServer.
+// +kubebuilder:validation:XValidation:rule="!has(self.failover) || !has(self.failover.fencing) || self.failover.fencing != 'Power' || has(self.storage.volumes)",message="failover.fencing: Power needs storage.volumes; with storage.ceph use Storage: Ceph itself then refuses the lost data server, whether its machine is off or not"
 // +kubebuilder:validation:XValidation:rule="!has(self.failover) || !has(self.failover.fencing) || self.failover.fencing != 'Storage' || has(self.storage.ceph) && (has(self.storage.ceph.rook) || has(self.storage.ceph.external) && has(self.storage.ceph.external.provisioningSecretRef))",message="failover.fencing: Storage needs storage.ceph with accounts that Howdah makes (rook, or external.provisioningSecretRef): only then can Howdah fence a lost data server"
 type FileServerSpec struct {
 	// replicas is the number of data servers. Unset: one for each eligible node, and nodes that are added later get one

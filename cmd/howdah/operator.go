@@ -38,6 +38,7 @@ type operatorOptions struct {
 	networkPolicies bool
 	provisionClaims bool
 	failover        bool
+	failoverVolumes bool
 	metricsFrom     []string
 	podNamespace    string
 	leaderElect     bool
@@ -70,6 +71,7 @@ func newOperatorCommand() *cobra.Command {
 	flags.StringSliceVar(&o.metricsFrom, "metrics-from-namespaces", nil, "with --network-policies: Kubernetes namespaces whose pods may read the metrics of servers")
 	flags.BoolVar(&o.provisionClaims, "provision-claims", false, "make shares for claims of StorageClasses with the provisioner "+v1alpha1.Provisioner)
 	flags.BoolVar(&o.failover, "failover", false, "allow failover of data servers to other nodes, for FileServers with spec.failover.fencing: Storage")
+	flags.BoolVar(&o.failoverVolumes, "failover-volumes", false, "allow failover of data servers to other nodes, for FileServers on volumes with spec.failover.fencing: Power")
 	flags.StringVar(&o.podNamespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "Kubernetes namespace of the operator ($POD_NAMESPACE)")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "lowest level to log: DEBUG, INFO, WARN or ERROR")
 	return command
@@ -154,7 +156,10 @@ func runOperator(o operatorOptions) error {
 	}
 	ctx := ctrl.SetupSignalHandler()
 	metrics.RegisterProcess(runtimemetrics.Registry, false)
-	options := controllers.Options{Images: o.images, Clock: clock, WatchNamespaces: o.watchNamespaces, ProvisionClaims: o.provisionClaims, Failover: o.failover, Metrics: runtimemetrics.Registry}
+	options := controllers.Options{
+		Images: o.images, Clock: clock, WatchNamespaces: o.watchNamespaces, ProvisionClaims: o.provisionClaims, Failover: o.failover, FailoverVolumes: o.failoverVolumes,
+		Metrics: runtimemetrics.Registry,
+	}
 	if o.networkPolicies {
 		options.NetworkPolicies = &desired.NetworkPolicies{OperatorNamespace: o.podNamespace, MetricsFrom: o.metricsFrom}
 	}

@@ -28,7 +28,7 @@ import (
 
 // asksForFailover reports whether the specification asks for failover to other nodes.
 func asksForFailover(fs *v1alpha1.FileServer) bool {
-	return fs.Spec.Failover.Fencing == v1alpha1.FailoverFencingStorage
+	return fs.Spec.Failover.Fencing == v1alpha1.FailoverFencingStorage || failsOverByPower(fs)
 }
 
 // failoverInput is what the decision about lost nodes needs. Requests and answers are in the Steward, the history is in the status.
@@ -36,20 +36,28 @@ func (o *observed) failoverInput() failover.Input {
 	fs := o.fileServer
 	in := failover.Input{
 		Now:     o.now,
-		Allowed: o.mayFailOver && asksForFailover(fs) && o.steward != nil && !conditions.IsPaused(fs),
+		Allowed: o.mayFailOver && asksForFailover(fs) && !conditions.IsPaused(fs),
+		ByPower: failsOverByPower(fs),
 		Nodes:   map[string]failover.Node{},
 	}
 	for i := range o.nodes {
 		node := &o.nodes[i]
-		in.Nodes[node.Name] = failover.Node{Ready: nodeReady(node), BootID: node.Status.NodeInfo.BootID, Renewed: o.renewed[node.Name]}
+		in.Nodes[node.Name] = o.failoverNode(node)
 	}
 	for name := range o.dataServers {
 		in.Servers = append(in.Servers, o.failoverServer(name))
 	}
 	slices.SortFunc(in.Servers, func(a, b failover.Server) int { return cmp.Compare(a.Name, b.Name) })
+	if in.ByPower {
+		in.Fences = fencesByPower(fs)
+	}
 	for i := range o.namespacePods {
 		in.NamespaceServers = append(in.NamespaceServers, failoverPod(&o.namespacePods[i]))
 	}
+	if in.ByPower {
+		return in
+	}
+	in.Allowed = in.Allowed && o.steward != nil
 	for i := range o.stewardPods {
 		if pod := failoverPod(&o.stewardPods[i]); in.Steward.UID == "" || !pod.Ending {
 			in.Steward = pod
@@ -78,6 +86,11 @@ func (o *observed) failoverServer(name string) failover.Server {
 	if last.DetectedTime != nil {
 		server.Last = last.DetectedTime.Time
 	}
+	if failsOverByPower(o.fileServer) {
+		boot := o.servedBoot(name)
+		server.Boot = failover.Boot{PodUID: boot.PodUID, NodeUID: boot.NodeUID, BootID: boot.BootID}
+		server.Pinned, server.Volumes = o.storage.IsPinned(name), o.storage.Volumes(name)
+	}
 	return server
 }
 
@@ -87,12 +100,7 @@ func failoverPod(pod *corev1.Pod) failover.Pod {
 
 // lastFailover is the last failover of a data server that the status has.
 func (o *observed) lastFailover(server string) v1alpha1.ServerFailover {
-	for i := range o.fileServer.Status.Servers {
-		if o.fileServer.Status.Servers[i].Name == server {
-			return o.fileServer.Status.Servers[i].LastFailover
-		}
-	}
-	return v1alpha1.ServerFailover{}
+	return o.reported(server).LastFailover
 }
 
 // fencesOf joins requests with the steward's answers.
@@ -140,8 +148,8 @@ func fencesInAPI(fences []failover.Fence) []internalv1.PodFence {
 // It reads past the cache, and nothing while all data servers answer.
 func (o *observed) readLeases(ctx context.Context, live client.Reader) error {
 	o.renewed = map[string]time.Time{}
-	if !o.mayFailOver {
-		return nil // Nor may it read them.
+	if !o.mayFailOver || failsOverByPower(o.fileServer) {
+		return nil // Nor may it read them; and where the machine must be off, a Lease is no evidence.
 	}
 	nodes := map[string]bool{}
 	if asksForFailover(o.fileServer) {
@@ -174,6 +182,9 @@ func (o *observed) readLeases(ctx context.Context, live client.Reader) error {
 func (r *Reconciler) failOver(ctx context.Context, o *observed, plan failover.Plan) error {
 	if err := r.keepOffLostNodes(ctx, o, plan.KeepOff); err != nil {
 		return err // Or the next pod may be placed on the lost node.
+	}
+	if failsOverByPower(o.fileServer) {
+		return r.failOverByPower(ctx, o, plan)
 	}
 	var faults []error
 	log := ctrl.LoggerFrom(ctx)

@@ -1,6 +1,7 @@
 package fileserver
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -22,6 +23,7 @@ const (
 	eventFailoverFenced  = "FailoverFenced"
 	eventFailoverDone    = "FailoverDone"
 	eventFailoverRefused = "FailoverRefused"
+	eventFailoverStopped = "FailoverStopped"
 )
 
 // notAllowed is the reason of a refusal because the operator was installed without failover.
@@ -36,9 +38,10 @@ func (o *observed) reportFailover(name string, d decision) v1alpha1.ServerFailov
 		fence = newestFence(name, fencesOf(o.steward)) // This pass ends it.
 	}
 	if fence == nil {
-		return record
+		return o.endByPower(name, record, d)
 	}
-	if fence.PodUID != record.PodUID {
+	// A pod outlives a failover that was stopped.
+	if fence.PodUID != record.PodUID || record.StoppedTime != nil {
 		record = v1alpha1.ServerFailover{
 			Count: record.Count + 1, Completed: record.Completed, NodeName: fence.Node, PodUID: fence.PodUID, Message: fence.Message,
 			SinceTime: &metav1.Time{Time: fence.Since}, DetectedTime: &metav1.Time{Time: fence.Requested},
@@ -46,17 +49,30 @@ func (o *observed) reportFailover(name string, d decision) v1alpha1.ServerFailov
 	}
 	if !fence.Fenced.IsZero() && record.FencedTime == nil {
 		record.FencedTime = &metav1.Time{Time: fence.Fenced}
-		record.Message = fmt.Sprintf("%s; %d of its Ceph clients are in the blocklist, and its mounts end when the next pod mounts", fence.Message, fence.Clients)
+		record.Evidence = v1alpha1.FailoverEvidence(cmp.Or(fence.Evidence, failover.StorageFenced))
+		if fence.Evidence == "" {
+			record.Message = fmt.Sprintf("%s; %d of its Ceph clients are in the blocklist, and its mounts end when the next pod mounts", fence.Message, fence.Clients)
+		}
 	}
 	if record.FencedTime == nil {
 		return record
 	}
+	return o.reportSteps(name, record, d)
+}
+
+// reportSteps adds what was done since the lost data server is known not to write any more.
+func (o *observed) reportSteps(name string, record v1alpha1.ServerFailover, d decision) v1alpha1.ServerFailover {
 	now := metav1.NewTime(o.now)
 	pod := o.podOf(name)
 	isOld := pod != nil && string(pod.UID) == record.PodUID
-	isDeleted := d.deletedLost && slices.ContainsFunc(d.failover.Delete, func(p failover.Pod) bool { return p.UID == record.PodUID })
+	// By power the deletion counts once it is seen: a machine that came back may have kept this pass from it.
+	isDeleted := !failsOverByPower(o.fileServer) && d.deletedLost && slices.ContainsFunc(d.failover.Delete, func(p failover.Pod) bool { return p.UID == record.PodUID })
 	if record.PodDeletedTime == nil && (!isOld || isDeleted) {
 		record.PodDeletedTime = &now
+	}
+	if volumes := o.storage.Volumes(name); isUnderWay(&record) && record.PodDeletedTime != nil && record.VolumesDetachedTime == nil &&
+		len(volumes) > 0 && !areAttached(volumes, record.NodeName) {
+		record.VolumesDetachedTime = &now
 	}
 	if record.ServingTime == nil && pod != nil && !isOld && o.stateOf(name) == fleet.Serving {
 		record.ServingTime = &now
@@ -66,6 +82,24 @@ func (o *observed) reportFailover(name string, d decision) v1alpha1.ServerFailov
 		}
 	}
 	return record
+}
+
+func areAttached(volumes []failover.Volume, node string) bool {
+	return slices.ContainsFunc(volumes, func(v failover.Volume) bool {
+		return slices.ContainsFunc(v.Attachments, func(a failover.Attachment) bool { return a.Node == node })
+	})
+}
+
+// endByPower ends a failover by power that this pass does not go on with: the data server serves again, or the reason is gone.
+func (o *observed) endByPower(name string, record v1alpha1.ServerFailover, d decision) v1alpha1.ServerFailover {
+	if !isUnderWay(&record) {
+		return record
+	}
+	if pod := o.podOf(name); pod != nil && string(pod.UID) == record.PodUID {
+		record.StoppedTime = &metav1.Time{Time: o.now}
+		return record
+	}
+	return o.reportSteps(name, record, d)
 }
 
 func newestFence(server string, fences []failover.Fence) (newest *failover.Fence) {
@@ -84,13 +118,29 @@ func (o *observed) refusalOf(name string, plan failover.Plan) v1alpha1.FailoverR
 		return v1alpha1.FailoverRefusal{}
 	}
 	if !o.mayFailOver {
-		return v1alpha1.FailoverRefusal{Reason: notAllowed, Message: "the operator was installed without failover: set failover.enabled=true of the chart"}
+		return v1alpha1.FailoverRefusal{Reason: notAllowed, Message: "the operator was installed without " + allowedBy(o.fileServer)}
 	}
 	refusal, refused := plan.Refused[name]
 	if !refused || refusal.Reason.IsWait() {
 		return v1alpha1.FailoverRefusal{}
 	}
 	return v1alpha1.FailoverRefusal{Reason: string(refusal.Reason), Message: refusal.Message}
+}
+
+// failoverNotAllowed is why there would be no failover although the specification asks for it; "" if there would be.
+func (o *observed) failoverNotAllowed() string {
+	if !asksForFailover(o.fileServer) || o.mayFailOver {
+		return ""
+	}
+	return fmt.Sprintf("spec.failover.fencing is %s, but the operator was installed without %s", o.fileServer.Spec.Failover.Fencing, allowedBy(o.fileServer))
+}
+
+// allowedBy is what an operator that may not fail over was installed without.
+func allowedBy(fs *v1alpha1.FileServer) string {
+	if failsOverByPower(fs) {
+		return "failover of volumes: set failover.volumes=true of the chart"
+	}
+	return "failover: set failover.enabled=true of the chart"
 }
 
 // failoverWaits describes the failover of a data server that does not serve, after what it waits for; "" if there is none.
@@ -102,12 +152,16 @@ func (o *observed) failoverWaits(name string, d decision) string {
 		return ""
 	case asksForFailover(o.fileServer) && !o.mayFailOver && o.dataServers[name].Status.Unreachable.SeenBy != "":
 		return "no failover: " + o.refusalOf(name, d.failover).Message
+	case d.failover.Waits[name] != "":
+		return "failover: waiting for " + d.failover.Waits[name]
 	case refused && refusal.Reason.IsWait():
 		return "failover: " + refusal.Message
 	case refused:
 		return "no failover: " + refusal.Message
 	case fence == nil:
 		return ""
+	case fence.Evidence != "":
+		return fmt.Sprintf("failover: the machine of node %s is off, and its pod there is to be deleted", fence.Node)
 	case !fence.Fenced.IsZero():
 		return fmt.Sprintf("failover: Ceph refuses the clients of its pod on node %s, and it starts on another node", fence.Node)
 	case fence.Fault != "":
@@ -132,12 +186,16 @@ func tellFailovers(recorder events.EventRecorder, fs *v1alpha1.FileServer, befor
 			recorder.Eventf(fs, related, kind, reason, "Failover", note, args...)
 		}
 		server, was, record := &after[i], earlier[after[i].Name], &after[i].LastFailover
-		if was.LastFailover.PodUID != record.PodUID {
+		if was.LastFailover.PodUID != record.PodUID || was.LastFailover.StoppedTime != nil && record.StoppedTime == nil {
 			tell(corev1.EventTypeWarning, eventFailoverStarted, "%s is to be started on another node than %s: %s", server.Name, record.NodeName, record.Message)
 			was.LastFailover = v1alpha1.ServerFailover{}
 		}
 		if was.LastFailover.FencedTime == nil && record.FencedTime != nil {
 			tell(corev1.EventTypeNormal, eventFailoverFenced, "%s on node %s can't write any more: %s", server.Name, record.NodeName, record.Message)
+		}
+		if was.LastFailover.StoppedTime == nil && record.StoppedTime != nil {
+			tell(corev1.EventTypeNormal, eventFailoverStopped, "%s is left on node %s: the machine is not known to be off any more, or it answers again, or failover was switched off",
+				server.Name, record.NodeName)
 		}
 		if was.LastFailover.ServingTime == nil && record.ServingTime != nil {
 			tell(corev1.EventTypeNormal, eventFailoverDone, "%s serves on node %s, %d s after it stopped answering on node %s",

@@ -215,10 +215,10 @@ func TestThePodOnALostNode(t *testing.T) {
 func TestFailoverThatTheOperatorMayNotDoIsReportedWhileAllServe(t *testing.T) {
 	serving := []serverReport{{status: v1alpha1.FileServerServerStatus{Name: "fs-0", NodeName: "n0", State: v1alpha1.ServerServing}}}
 	d := decision{eligible: 3, input: desired.FileServerInput{Replicas: 1}}
-	if c := serversCondition(d, serving, true); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonFailoverNotAllowed || !strings.Contains(c.Message, "failover.enabled") {
+	if c := serversCondition(d, serving, "spec.failover.fencing is Storage, but … failover.enabled"); c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonFailoverNotAllowed || !strings.Contains(c.Message, "failover.enabled") {
 		t.Errorf("%+v", c)
 	}
-	if c := serversCondition(d, serving, false); c.Reason != v1alpha1.ReasonReady {
+	if c := serversCondition(d, serving, ""); c.Reason != v1alpha1.ReasonReady {
 		t.Errorf("%+v", c)
 	}
 }

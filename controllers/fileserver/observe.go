@@ -43,7 +43,7 @@ type observed struct {
 	stewardPods, lostNodePods []corev1.Pod
 	// renewed is when the kubelets of the nodes in question renewed their Leases. It is read only while a data server does not answer.
 	renewed map[string]time.Time
-	// mayFailOver: the operator was installed with failover allowed.
+	// mayFailOver: the operator was installed with the failover allowed that the FileServer asks for.
 	mayFailOver bool
 	// refused are the data servers without a pod, with the API server's message if it refuses their pods, else "".
 	refused map[string]string
@@ -79,6 +79,9 @@ const maxPaths = 5
 
 func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*observed, error) {
 	o := &observed{now: r.Clock.Now(), fileServer: fs, mayFailOver: r.Failover}
+	if failsOverByPower(fs) {
+		o.mayFailOver = r.FailoverVolumes
+	}
 	in := client.InNamespace(fs.Namespace)
 	steps := []struct {
 		what string
@@ -103,7 +106,10 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"Leases of nodes", func() error { return o.readLeases(ctx, r.Live) }},
 		{"the storage", func() (err error) {
 			o.storage, err = backend.Of(fs).Observe(ctx, backendapi.Readers{Cached: r.Client, Live: r.Live, Foreign: r.foreign},
-				backendapi.Observation{FileServer: o.fileServer, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward, StewardRefusal: o.stewardRefusal, ClosedNodes: o.closedNodes})
+				backendapi.Observation{
+					FileServer: o.fileServer, StatefulSet: o.statefulSet, DataServers: o.dataServers, Steward: o.steward, StewardRefusal: o.stewardRefusal,
+					Nodes: o.nodes, ClosedNodes: o.closedNodes, Lost: o.lostServers(),
+				})
 			return err
 		}},
 		{"ShareExports", func() error { return o.readUndone(ctx, r.Client, in) }},

@@ -80,6 +80,8 @@ type Reconciler struct {
 	WatchNamespaces watched.Namespaces
 	// Failover lets FileServers have lost data servers started on other nodes.
 	Failover bool
+	// FailoverVolumes is the same for FileServers on volumes (spec.failover.fencing: Power).
+	FailoverVolumes bool
 
 	keys             keys
 	turns            turns

@@ -35,6 +35,7 @@ func reportServers(o *observed, d decision) []serverReport {
 			r.waits += "; " + failover
 		}
 		r.status.LastFailover, r.status.FailoverRefusal = o.reportFailover(name, d), o.refusalOf(name, d.failover)
+		r.status.ServedBoot = o.servedBoot(name)
 		r.status.LastEnd = d.ends[name].status
 		reports = append(reports, r)
 	}

@@ -36,7 +36,7 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	}
 	parts := []metav1.Condition{
 		o.storage.Condition(d.input.Replicas, d.storage),
-		serversCondition(d, servers, asksForFailover(fs) && !o.mayFailOver),
+		serversCondition(d, servers, o.failoverNotAllowed()),
 		namespaceCondition(o),
 		configCondition(o.fileServer, servers, o.leftOnClaims()),
 	}
@@ -87,7 +87,7 @@ func readyCondition(o *observed, d decision, applied error, updated *metav1.Cond
 	return worst
 }
 
-func serversCondition(d decision, servers []serverReport, failoverNotAllowed bool) metav1.Condition {
+func serversCondition(d decision, servers []serverReport, failoverNotAllowed string) metav1.Condition {
 	const conditionType = v1alpha1.FileServerServersAvailable
 	var waiting []string
 	homeless, refused := false, false
@@ -119,9 +119,8 @@ func serversCondition(d decision, servers []serverReport, failoverNotAllowed boo
 				"%s; more than 80 %% of the connections that there may be are used of %s: raise spec.nfs.maxConnections or the memory in spec.resources",
 				serving, conditions.List(full, maxPaths)))
 		}
-		if failoverNotAllowed {
-			return conditions.True(conditionType, v1alpha1.ReasonFailoverNotAllowed, serving+
-				"; spec.failover.fencing is Storage, but the operator was installed without failover: set failover.enabled=true of the chart")
+		if failoverNotAllowed != "" {
+			return conditions.True(conditionType, v1alpha1.ReasonFailoverNotAllowed, serving+"; "+failoverNotAllowed)
 		}
 		return conditions.True(conditionType, v1alpha1.ReasonReady, serving)
 	case refused:

@@ -116,11 +116,14 @@ func (s *samples) fileServer(o *v1alpha1.FileServer) {
 
 func (s *samples) failover(o *v1alpha1.FileServer, server *v1alpha1.FileServerServerStatus) {
 	last := &server.LastFailover
-	if o.Spec.Failover.Fencing == v1alpha1.FailoverFencingStorage || last.Count > 0 {
+	if f := o.Spec.Failover.Fencing; f == v1alpha1.FailoverFencingStorage || f == v1alpha1.FailoverFencingPower || last.Count > 0 {
 		s.add(metrics.Failovers, float64(last.Count), o.Namespace, o.Name, server.Name, "begun")
 		s.add(metrics.Failovers, float64(last.Completed), o.Namespace, o.Name, server.Name, "completed")
 	}
 	optional(s, metrics.LastFailover, last.DurationSeconds, o.Namespace, o.Name, server.Name)
+	if last.Evidence != "" {
+		s.add(metrics.LastFailoverInfo, 1, o.Namespace, o.Name, server.Name, last.NodeName, string(last.Evidence))
+	}
 	if reason := server.FailoverRefusal.Reason; reason != "" {
 		s.add(metrics.FailoverRefused, 1, o.Namespace, o.Name, server.Name, reason)
 	}

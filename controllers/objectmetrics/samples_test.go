@@ -49,7 +49,9 @@ func world() []client.Object {
 		Servers: []v1alpha1.FileServerServerStatus{
 			{
 				Name: "training-0", Directories: ptr.To(int32(7)),
-				LastFailover: v1alpha1.ServerFailover{Count: 3, Completed: 2, DurationSeconds: ptr.To(int32(19))},
+				LastFailover: v1alpha1.ServerFailover{
+					Count: 3, Completed: 2, DurationSeconds: ptr.To(int32(19)), NodeName: "node-a", Evidence: v1alpha1.FailoverEvidenceStorageFenced,
+				},
 			},
 			{Name: "training-1", FailoverRefusal: v1alpha1.FailoverRefusal{Reason: "TooManyNodesUnhealthy"}},
 		},

@@ -177,7 +177,7 @@ func TestThePartsOfTheRoleAreAllOfIt(t *testing.T) {
 
 func TestLabelsAndAnnotationsReachEveryObject(t *testing.T) {
 	for key, object := range rendered(t, "--set", "commonLabels.team=storage", "--set", `commonAnnotations.example\.com/owner=me`,
-		"--set", "watchNamespaces={team-a}", "--set", "podDisruptionBudget.enabled=true,networkPolicies.enabled=true,provisioning.enabled=true,rook.enabled=true,failover.enabled=true",
+		"--set", "watchNamespaces={team-a}", "--set", "podDisruptionBudget.enabled=true,networkPolicies.enabled=true,provisioning.enabled=true,rook.enabled=true,failover.enabled=true,failover.volumes=true",
 		"--set", "networkPolicies.metricsFromNamespaces={monitoring}",
 		"--set", "monitoring.monitors.enabled=true,monitoring.rules.enabled=true,monitoring.dashboards.enabled=true") {
 		if object.GetLabels()["team"] != "storage" || object.GetAnnotations()["example.com/owner"] != "me" {
@@ -231,6 +231,8 @@ func TestSwitches(t *testing.T) {
 		"Rook":                   {"rook.enabled=true", map[string]int{"ClusterRole": 7, "ClusterRoleBinding": 2, "RoleBinding": 1}},
 		"Rook in one of all":     {"rook.enabled=true,watchNamespaces={a}", map[string]int{"ClusterRoleBinding": 1, "RoleBinding": 3}},
 		"failover":               {"failover.enabled=true", map[string]int{"ClusterRole": 7, "ClusterRoleBinding": 2, "Role": 2, "RoleBinding": 2}},
+		"failover of volumes":    {"failover.enabled=true,failover.volumes=true", map[string]int{"ClusterRole": 8, "ClusterRoleBinding": 3}},
+		"volumes in one":         {"failover.enabled=true,failover.volumes=true,watchNamespaces={a}", map[string]int{"ClusterRoleBinding": 2, "Role": 3, "RoleBinding": 4}},
 		"failover in one":        {"failover.enabled=true,watchNamespaces={a}", map[string]int{"ClusterRoleBinding": 1, "Role": 3, "RoleBinding": 4}},
 		"no network policies":    {"networkPolicies.enabled=false", map[string]int{"NetworkPolicy": 0}},
 		"monitors":               {"monitoring.monitors.enabled=true,networkPolicies.metricsFromNamespaces={monitoring}", map[string]int{"ServiceMonitor": 1, "PodMonitor": 1, "PrometheusRule": 0}},

@@ -112,7 +112,7 @@ var _ = BeforeSuite(func() {
 // and nothing else, so that a missing marker fails a story.
 func startOperator(environment *envtest.Environment) {
 	GinkgoHelper()
-	for _, file := range []string{filepath.Join("rbac", "role.yaml"), filepath.Join("components", "provisioning", "role.yaml"), filepath.Join("components", "rook", "role.yaml"), filepath.Join("components", "failover", "role.yaml")} {
+	for _, file := range []string{filepath.Join("rbac", "role.yaml"), filepath.Join("components", "provisioning", "role.yaml"), filepath.Join("components", "rook", "role.yaml"), filepath.Join("components", "failover", "role.yaml"), filepath.Join("components", "failover-volumes", "role.yaml")} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "config", file))
 		Expect(err).NotTo(HaveOccurred(), "make manifests writes the operator's role")
 		var role rbacv1.ClusterRole
@@ -149,6 +149,7 @@ func startOperator(environment *envtest.Environment) {
 			return !net.ParseIP(pod.Status.PodIP).IsLoopback() || namespaceprobe.Answers(ctx, pod)
 		},
 		Failover:        true,
+		FailoverVolumes: true,
 		Metrics:         runtimemetrics.Registry,
 		NetworkPolicies: &desired.NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
 	})).To(Succeed())

@@ -145,7 +145,7 @@ var stories = map[string]story{
 		silent: []series{reachable(1), is("howdah_file_server_data_server_unreachable", inDataServer, 0)},
 	},
 	"HowdahFailoverRefused": {
-		fires: []series{is("howdah_file_server_failover_refused", inDataServer+`,reason="TooManyNodesUnhealthy"`, 1)}, at: "3m", labels: ofDataServer,
+		fires: []series{is("howdah_file_server_failover_refused", inDataServer+`,reason="PowerUnknown"`, 1)}, at: "3m", labels: ofDataServer,
 		silent: []series{is("howdah_file_server_failovers_total", inDataServer+`,outcome="begun"`, 1)},
 	},
 	"HowdahFailoverRepeats": {

@@ -253,6 +253,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FailoverFencing
       default: None
+- name: com.github.howdah.howdah.api.v1alpha1.FailoverEvidence
+  scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.FailoverFencing
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.FailoverRefusal
@@ -371,6 +373,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: servedBoot
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.ServedBoot
     - name: state
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ServerState
@@ -997,6 +1002,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.ServedBoot
+  map:
+    fields:
+    - name: bootID
+      type:
+        scalar: string
+    - name: nodeUID
+      type:
+        scalar: string
+    - name: podUID
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.ServerDirectories
   map:
     fields:
@@ -1048,6 +1065,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: durationSeconds
       type:
         scalar: numeric
+    - name: evidence
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.FailoverEvidence
     - name: fencedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -1067,6 +1087,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: sinceTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: stoppedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: volumesDetachedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.howdah.howdah.api.v1alpha1.ServerResult

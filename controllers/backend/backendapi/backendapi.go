@@ -23,6 +23,7 @@ import (
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 )
@@ -73,8 +74,11 @@ type Observation struct {
 	Steward *internalv1.Steward
 	// StewardRefusal is why the API server refuses the steward's pod; "" if it does not.
 	StewardRefusal string
-	// ClosedNodes are the nodes that take no pod of a data server now.
+	// Nodes are all nodes, ClosedNodes those that take no pod of a data server now.
+	Nodes       []corev1.Node
 	ClosedNodes map[string]bool
+	// Lost are the data servers whose Volumes are asked for.
+	Lost map[string]bool
 }
 
 // Storage is the observed storage of one FileServer. It decides and reports; it neither reads nor writes.
@@ -92,6 +96,9 @@ type Storage interface {
 	// IsPinned reports whether the storage of a data server is on one node only, so that it can't start on another. It is known of data
 	// servers that do not answer, and of those on closed nodes.
 	IsPinned(server string) bool
+	// Volumes are the volumes of a data server in Observation.Lost, with their attachments. There are none if data servers share their
+	// storage.
+	Volumes(server string) []failover.Volume
 	// Claims returns the claims with the data of each data server, sorted, including removed data servers. It is empty
 	// if data servers share their storage.
 	Claims() map[string][]string

@@ -18,6 +18,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/backend/ceph/rook"
 	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 	"github.com/howdah/howdah/internal/serverpod"
@@ -180,6 +181,9 @@ func (s *Storage) Remedy() string { return "remove files, or add OSDs" }
 
 // IsPinned is false: every node can reach Ceph.
 func (s *Storage) IsPinned(string) bool { return false }
+
+// Volumes are none.
+func (s *Storage) Volumes(string) []failover.Volume { return nil }
 
 // Claims returns none.
 func (s *Storage) Claims() map[string][]string { return nil }

@@ -17,6 +17,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
@@ -154,6 +155,9 @@ func grownClaim(fs *v1alpha1.FileServer, name string) *corev1ac.PersistentVolume
 
 // IsPinned tells it of a data server that does not answer, or is on a closed node.
 func (s *Storage) IsPinned(server string) bool { return s.Pinned[server] }
+
+// Volumes tells it of data servers that were asked for.
+func (s *Storage) Volumes(server string) []failover.Volume { return s.Attached[server] }
 
 // Claims are those of the data servers, by server.
 func (s *Storage) Claims() map[string][]string {

@@ -44,6 +44,9 @@ func (Backend) Observe(ctx context.Context, from backendapi.Readers, observation
 	if err := s.readPinned(ctx, from.Live); err != nil {
 		return nil, fmt.Errorf("reading PersistentVolumes: %w", err)
 	}
+	if err := s.readAttached(ctx, from.Live); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -105,10 +108,16 @@ func (s *Storage) readPinned(ctx context.Context, live client.Reader) error {
 				}
 				return err
 			}
-			s.Pinned[name] = s.Pinned[name] || isPinned(&pv)
+			s.Pinned[name] = s.Pinned[name] || isPinned(&pv) || s.noOtherNode(&pv, dataServer.Status.NodeName)
 		}
 	}
 	return nil
+}
+
+// noOtherNode tells whether no node that exists but one can use a volume: drivers of local disks have keys of their own in node affinities.
+func (s *Storage) noOtherNode(pv *corev1.PersistentVolume, name string) bool {
+	return pv.Spec.NodeAffinity != nil && len(s.Nodes) > 0 && name != "" &&
+		!slices.ContainsFunc(s.Nodes, func(node corev1.Node) bool { return node.Name != name && canUse(&node, pv) })
 }
 
 // isPinned tells whether a volume can be used on one node only, as far as its node affinity says.

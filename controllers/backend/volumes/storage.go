@@ -14,6 +14,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -36,6 +37,8 @@ type Storage struct {
 	Unmarked map[string]bool
 	// Pinned are the data servers that do not answer and whose volumes one node alone can use.
 	Pinned map[string]bool
+	// Attached are the volumes of the data servers that were asked for (Observation.Lost).
+	Attached map[string][]failover.Volume
 }
 
 var _ backendapi.Storage = (*Storage)(nil)

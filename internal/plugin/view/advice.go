@@ -40,7 +40,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonSharedFileSystems:    "Use this only for trials with clients that you trust. See docs/operate/security.md#file-handles.",
 	v1alpha1.ReasonConfigPending:        "",
 	v1alpha1.ReasonTooFewNodes:          "Add or uncordon nodes, relax spec.placement, or lower spec.replicas.",
-	v1alpha1.ReasonFailoverNotAllowed:   "Have the operator installed with failover.enabled=true, or set spec.failover.fencing to None.",
+	v1alpha1.ReasonFailoverNotAllowed:   "Have the operator installed with what the message names, or set spec.failover.fencing to None.",
 	v1alpha1.ReasonServersShareNodes:    "Add or uncordon nodes, or relax spec.placement: two data servers on one node share its network and fail together.",
 	v1alpha1.ReasonConnectionsNearLimit: "Raise spec.nfs.maxConnections or the memory in spec.resources (for namespace servers: spec.namespaceServers.resources), or mount with a smaller nconnect. To see the clients: kubectl howdah clients.",
 	v1alpha1.ReasonRestartPending:       "All is served. To use the new values of spec.nfs, restart the data servers one after the other: kubectl rollout restart statefulset NAME. Clients of each wait for some seconds.",

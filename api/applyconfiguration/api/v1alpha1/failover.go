@@ -16,8 +16,10 @@ type FailoverApplyConfiguration struct {
 	// fencing is how the operator makes sure that the lost data server can't write any more, before it starts the data
 	// server on another node. None, the default: the operator does not do this; the data server waits for its node, or
 	// for an administrator. Storage: Ceph refuses the clients of the lost data server (blocklist); this needs
-	// storage.ceph with accounts that Howdah makes, and an operator that is installed with failover allowed. API clients
-	// must tolerate new values.
+	// storage.ceph with accounts that Howdah makes, and an operator that is installed with failover allowed. Power: the
+	// machine is known to be off, because its Node has the taint node.kubernetes.io/out-of-service or
+	// node.cloudprovider.kubernetes.io/shutdown; this needs storage.volumes, volumes that other nodes can use, and an
+	// operator that is installed with failover of volumes allowed. API clients must tolerate new values.
 	Fencing *apiv1alpha1.FailoverFencing `json:"fencing,omitempty"`
 }
 

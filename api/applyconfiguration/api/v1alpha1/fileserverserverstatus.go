@@ -43,6 +43,9 @@ type FileServerServerStatusApplyConfiguration struct {
 	Drain *ServerDrainApplyConfiguration `json:"drain,omitempty"`
 	// lastFailover is the last failover of the server to another node.
 	LastFailover *ServerFailoverApplyConfiguration `json:"lastFailover,omitempty"`
+	// servedBoot is where the server served last, while its Node had no taint that says that the machine is off. Only with
+	// failover.fencing Power: such a taint counts later for this boot only.
+	ServedBoot *ServedBootApplyConfiguration `json:"servedBoot,omitempty"`
 	// failoverRefusal is why the server, which does not answer, is not started on another node.
 	FailoverRefusal *FailoverRefusalApplyConfiguration `json:"failoverRefusal,omitempty"`
 }
@@ -156,6 +159,14 @@ func (b *FileServerServerStatusApplyConfiguration) WithDrain(value *ServerDrainA
 // If called multiple times, the LastFailover field is set to the value of the last call.
 func (b *FileServerServerStatusApplyConfiguration) WithLastFailover(value *ServerFailoverApplyConfiguration) *FileServerServerStatusApplyConfiguration {
 	b.LastFailover = value
+	return b
+}
+
+// WithServedBoot sets the ServedBoot field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServedBoot field is set to the value of the last call.
+func (b *FileServerServerStatusApplyConfiguration) WithServedBoot(value *ServedBootApplyConfiguration) *FileServerServerStatusApplyConfiguration {
+	b.ServedBoot = value
 	return b
 }
 

@@ -5,6 +5,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/howdah/howdah/api/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -23,14 +24,22 @@ type ServerFailoverApplyConfiguration struct {
 	PodUID *string `json:"podUID,omitempty"`
 	// message is why the failover began, and the evidence that the lost data server can't write any more.
 	Message *string `json:"message,omitempty"`
+	// evidence is why the lost data server can't write any more: StorageFenced, OutOfServiceTaint or ShutdownTaint. Unset
+	// while it is not known.
+	Evidence *apiv1alpha1.FailoverEvidence `json:"evidence,omitempty"`
 	// sinceTime is when the data server stopped answering.
 	SinceTime *v1.Time `json:"sinceTime,omitempty"`
 	// detectedTime is when the operator decided, and requested the fence.
 	DetectedTime *v1.Time `json:"detectedTime,omitempty"`
-	// fencedTime is when the storage had fenced the lost data server.
+	// fencedTime is when the storage had fenced the lost data server, or when the operator saw that its machine is off.
 	FencedTime *v1.Time `json:"fencedTime,omitempty"`
 	// podDeletedTime is when the pod on the lost node was deleted.
 	PodDeletedTime *v1.Time `json:"podDeletedTime,omitempty"`
+	// volumesDetachedTime is when the volumes of the data server were not attached to the lost node any more.
+	VolumesDetachedTime *v1.Time `json:"volumesDetachedTime,omitempty"`
+	// stoppedTime is when the failover was given up before its pod was deleted, because its reason was gone: the node or
+	// the data server came back, or failover was switched off.
+	StoppedTime *v1.Time `json:"stoppedTime,omitempty"`
 	// servingTime is when the data server served on another node.
 	ServingTime *v1.Time `json:"servingTime,omitempty"`
 	// durationSeconds is the time from sinceTime to servingTime, in seconds: how long the directories of the data server
@@ -84,6 +93,14 @@ func (b *ServerFailoverApplyConfiguration) WithMessage(value string) *ServerFail
 	return b
 }
 
+// WithEvidence sets the Evidence field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Evidence field is set to the value of the last call.
+func (b *ServerFailoverApplyConfiguration) WithEvidence(value apiv1alpha1.FailoverEvidence) *ServerFailoverApplyConfiguration {
+	b.Evidence = &value
+	return b
+}
+
 // WithSinceTime sets the SinceTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the SinceTime field is set to the value of the last call.
@@ -113,6 +130,22 @@ func (b *ServerFailoverApplyConfiguration) WithFencedTime(value v1.Time) *Server
 // If called multiple times, the PodDeletedTime field is set to the value of the last call.
 func (b *ServerFailoverApplyConfiguration) WithPodDeletedTime(value v1.Time) *ServerFailoverApplyConfiguration {
 	b.PodDeletedTime = &value
+	return b
+}
+
+// WithVolumesDetachedTime sets the VolumesDetachedTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VolumesDetachedTime field is set to the value of the last call.
+func (b *ServerFailoverApplyConfiguration) WithVolumesDetachedTime(value v1.Time) *ServerFailoverApplyConfiguration {
+	b.VolumesDetachedTime = &value
+	return b
+}
+
+// WithStoppedTime sets the StoppedTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StoppedTime field is set to the value of the last call.
+func (b *ServerFailoverApplyConfiguration) WithStoppedTime(value v1.Time) *ServerFailoverApplyConfiguration {
+	b.StoppedTime = &value
 	return b
 }
 
