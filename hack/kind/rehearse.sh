@@ -54,13 +54,17 @@ export HOWDAH_REHEARSAL_NODES HOWDAH_REHEARSAL_CLUSTER=$cluster KIND_CLUSTER=$cl
 remind "hack/kind/up.sh" hack/kind/up.sh
 for node in $HOWDAH_REHEARSAL_NODES; do
   images=$(hack/lab/lab exec --name "$lab" "$node" -- ctr --namespace=k8s.io images list -q)
-  for image in howdah/howdah:dev howdah/server:dev; do
-    grep -q "^docker.io/$image$" <<<"$images" || fail "containerd of $node has no $image: $images"
+  for image in howdah/howdah howdah/server; do
+    grep -qE "^docker.io/$image:dev-[0-9a-f]{12}$" <<<"$images" || fail "containerd of $node has no $image: $images"
   done
 done
 kubectl apply -f config/samples/
 kubectl patch fileserver training --type merge -p '{"spec": {"storage": {"volumes": {"sharedFileSystemPolicy": "Allow"}}}}'
 remind "the samples getting Ready" kubectl wait --for=condition=Ready --timeout=10m fileserver/training fileshare/unet3d
-# Again: what is there is taken as it is.
+# Again: what is there is taken as it is, and no pod is replaced, because the images are the same.
+pods() { kubectl get pods -A -l 'app.kubernetes.io/component in (operator, namespace-server, data-server)' -o jsonpath='{.items[*].metadata.uid}'; }
+before=$(pods)
+[ -n "$before" ] || fail "there are no pods of Howdah"
 remind "hack/kind/up.sh, again" hack/kind/up.sh >/dev/null
+[ "$(pods)" = "$before" ] || fail "pods were replaced, but the images are the same: $before, now $(pods)"
 echo "kind/rehearse: up.sh ran with the real kind on the lab $lab, twice; the samples are Ready"

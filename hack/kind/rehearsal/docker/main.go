@@ -63,6 +63,19 @@ func docker(args []string) error {
 		return build(args[1:])
 	case has("image", "inspect"):
 		return printID(args[len(args)-1])
+	case has("image", "rm"):
+		for _, image := range args[2:] {
+			if err := os.Remove(archiveOf(image)); err != nil {
+				return err
+			}
+		}
+	case has("tag") && len(args) == 3:
+		archive, err := os.Readlink(archiveOf(args[1]))
+		if err != nil {
+			return err
+		}
+		_ = os.Remove(archiveOf(args[2]))
+		return os.Symlink(archive, archiveOf(args[2]))
 	case has("save", "-o"):
 		return save(args[2], args[3:])
 	case has("exec"):
@@ -147,6 +160,10 @@ func save(to string, images []string) error {
 		if err != nil {
 			return err
 		}
+		if len(all) != 1 {
+			return fmt.Errorf("%s has %d images", archiveOf(image), len(all))
+		}
+		all[0].RepoTags = []string{image}
 		merged = append(merged, all...)
 		if output, err := exec.Command("tar", "-xf", archiveOf(image), "-C", scratch).CombinedOutput(); err != nil {
 			return fmt.Errorf("unpacking %s: %w: %s", image, err, output)
