@@ -94,6 +94,7 @@ func env(args []string) error {
 		return err
 	}
 	fmt.Printf("export KUBECONFIG=%s\n", path)
+	fmt.Printf("case :$PATH: in *:%[1]s:*) ;; *) export PATH=$PATH:%[1]s ;; esac\n", l.Programs())
 	return nil
 }
 

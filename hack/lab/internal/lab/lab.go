@@ -106,6 +106,9 @@ func (l *Lab) plane() *control.Plane {
 	}
 }
 
+// Programs is the folder with kubectl, for those who have none.
+func (l *Lab) Programs() string { return filepath.Join(l.rec.Cache, "bin") }
+
 // Kubeconfig is the path of the administrator's kubeconfig.
 func (l *Lab) Kubeconfig() (string, error) {
 	path := l.plane().Kubeconfig()
