@@ -60,6 +60,12 @@ func Client(access ganesha.Access, squash ganesha.Squash, addresses ...string) g
 // It ends with the test.
 func Start(t testing.TB, config ganesha.Config) *Server {
 	t.Helper()
+	return StartNamed(t, "ganesha", config)
+}
+
+// StartNamed is Start with files of its own, for ganeshas that run at the same time. Their ports in the configuration must differ.
+func StartNamed(t testing.TB, name string, config ganesha.Config) *Server {
+	t.Helper()
 	if config.LeaseSeconds == 0 {
 		config.LeaseSeconds, config.GraceSeconds = 5, 5
 	}
@@ -68,7 +74,7 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(serverpod.RunDir, "ganesha.conf")
+	file := filepath.Join(serverpod.RunDir, name+".conf")
 	for name, content := range map[string]string{file: text, handleKey: "sixteen bytes..."} {
 		if err := WriteFile(name, []byte(content)); err != nil {
 			t.Fatal(err)
@@ -76,9 +82,9 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 	}
 	epoch := strconv.FormatInt(time.Now().UnixNano()&0x7fffffff|1, 10)
 	s := &Server{t: t, ended: make(chan struct{})}
-	root, pidFile := ganeshaRoot(config), filepath.Join(serverpod.RunDir, "pid")
+	root, pidFile := ganeshaRoot(config), filepath.Join(serverpod.RunDir, name+".pid")
 	if root != "" {
-		pidFile = filepath.Join(serverpod.StateDir, "pid") // It can only read the other.
+		pidFile = filepath.Join(serverpod.StateDir, name+".pid") // It can only read the other.
 	}
 	s.command = exec.Command(serverpod.GaneshaBinary, "-F", "-E", epoch, "-f", file, "-L", "STDOUT", "-p", pidFile)
 	s.command.Env = []string{
@@ -102,7 +108,7 @@ func Start(t testing.TB, config ganesha.Config) *Server {
 	defer func() { _ = nothing.Close() }()
 	s.command.Stdin = nothing
 	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if id, is := user(); is {
+	if id, is := user(); is && int(id) != os.Getuid() {
 		s.command.SysProcAttr.Credential = &syscall.Credential{Uid: id, Gid: id}
 	}
 	output, err := s.command.StdoutPipe()
@@ -165,7 +171,7 @@ func WriteFile(name string, content []byte) error {
 	if err := os.WriteFile(name, content, 0o600); err != nil {
 		return err
 	}
-	if id, is := user(); is {
+	if id, is := user(); is && int(id) != os.Getuid() {
 		return os.Chown(name, int(id), int(id))
 	}
 	return nil
@@ -211,6 +217,15 @@ func (s *Server) Stop() {
 		_ = s.command.Process.Kill()
 		<-s.ended
 	}
+}
+
+// Kill ends the process at once.
+func (s *Server) Kill() {
+	s.mutex.Lock()
+	s.stopping = true
+	s.mutex.Unlock()
+	_ = s.command.Process.Kill() // Fails only if it has ended.
+	<-s.ended
 }
 
 // Memory is the process's resident memory in bytes, now and at most so far.

@@ -1,0 +1,65 @@
+package dataserver
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/ceph"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
+	"github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// When Ceph shuts a mount out, what ganesha has taken and not written yet is lost. The share is exported again by the same process, with a new
+// mount. Its client must learn that it has to write again, from an error or from another write verifier (RFC 8881 section 18.3.3).
+func TestWritesThatCephHasDroppedAreWrittenAgainInARealCephCluster(t *testing.T) {
+	c := newInCeph(t)
+	c.make("alpha")
+	s := c.boot()
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
+	s.settle()
+	s.await("the first start's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
+	w := dialWireAs(t, "a writer", "10.99.0.1:2049", 1)
+	w.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	write := writeSynced().(*nfsv4.NfsArgop4_OP_WRITE)
+	write.Opwrite.Stable = nfsv4.UNSTABLE4
+	made := w.results(user, append(lookUp("alpha", "0"), openNew("dropped", "a writer"), write, &nfsv4.NfsArgop4_OP_GETFH{})...)
+	handle := made[len(made)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
+	before := made[len(made)-2].(*nfsv4.NfsResop4_OP_WRITE).Opwrite.(*nfsv4.Write4res_NFS4_OK).Resok4
+	if before.Committed != nfsv4.UNSTABLE4 {
+		t.Skip("ganesha writes at once") // Then there is nothing to lose.
+	}
+
+	commit := func(what string, isNew bool) {
+		t.Helper()
+		w.sequence++
+		status, results := w.send(user, &nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{SaSessionid: w.session, SaSequenceid: w.sequence}},
+			&nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}, &nfsv4.NfsArgop4_OP_COMMIT{})
+		verifier := before.Writeverf
+		if status == nfsv4.NFS4_OK {
+			verifier = results[len(results)-1].(*nfsv4.NfsResop4_OP_COMMIT).Opcommit.(*nfsv4.Commit4res_NFS4_OK).Resok4.Writeverf
+		}
+		t.Logf("%s: COMMIT: %s, verifier %x, before %x", what, client.StatusName(status), verifier, before.Writeverf)
+		if isNew && status == nfsv4.NFS4_OK && verifier == before.Writeverf {
+			t.Errorf("%s: COMMIT succeeds with the same verifier, and the data is lost", what)
+		}
+		if !isNew && (status != nfsv4.NFS4_OK || verifier != before.Writeverf) {
+			t.Errorf("%s: COMMIT does not succeed, or has another verifier", what)
+		}
+	}
+	commit("nothing happened", false)
+	w.results(user, append(lookUp("alpha", "0"), openNew("dropped", "a writer"), write)...)
+	c.send(c.volume.Evict(ceph.Subvolume(c.uid, "alpha"), ceph.ShareUser(c.uid, "alpha")))
+	commit("shut out", true)
+	s.await("the loss to be seen", func(now dataservertest.Reported) bool {
+		_, message := readyCondition(now)
+		return strings.Contains(message, "share alpha: ganesha lost its storage")
+	})
+	s.await("the share to be served again", func(now dataservertest.Reported) bool { return len(now.Exports) == 1 })
+	w = dialWireAs(t, "a writer", "10.99.0.1:2049", 1) // Ganesha ends the connections of addresses that no export admits.
+	commit("exported again", true)
+}
