@@ -178,7 +178,8 @@ func (c *inCeph) clear(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.admin.Change(ctx, client.Place{Pool: recoveryPool, Namespace: node}, ceph.GraceObject, *grace)
+	_, err = c.admin.Change(ctx, client.Place{Pool: recoveryPool, Namespace: node}, ceph.GraceObject, *grace)
+	return err
 }
 
 func (c *inCeph) recoveryUser() string { return ceph.RecoveryUser(identity, c.servers) }

@@ -268,8 +268,8 @@ func (c *Client) Read(ctx context.Context, place Place, object string) (*ceph.Ob
 	return found, nil
 }
 
-// Change changes an object.
-func (c *Client) Change(ctx context.Context, place Place, object string, change ceph.Change) error {
+// Change changes an object, and returns its new version. The error IsConflict if the object has another version than the change needs.
+func (c *Client) Change(ctx context.Context, place Place, object string, change ceph.Change) (version uint64, err error) {
 	request := place.request("write", object)
 	if change.Create {
 		request["create"] = true
@@ -287,7 +287,17 @@ func (c *Client) Change(ctx context.Context, place Place, object string, change 
 		}
 		request["set"] = values
 	}
-	return c.request(ctx, request, nil)
+	var result struct {
+		Version uint64 `json:"version"`
+	}
+	err = c.request(ctx, request, &result)
+	return result.Version, err
+}
+
+// IsConflict reports whether a Change was refused because the object was changed by another client since it was read (assert_version of
+// librados: ERANGE if the object is newer, EOVERFLOW if it is older or gone), or was made by one.
+func IsConflict(err error) bool {
+	return IsRefusal(err, syscall.ERANGE, syscall.EOVERFLOW, syscall.EEXIST)
 }
 
 // Remove removes an object.

@@ -162,14 +162,14 @@ func TestAServersRecoveryInARealCluster(t *testing.T) {
 		}
 		return change
 	}
-	timed(t, "joining", func() error { return own.Change(ctx, place, ceph.GraceObject, *join()) })
+	timed(t, "joining", func() error { _, err := own.Change(ctx, place, ceph.GraceObject, *join()); return err })
 	if again := join(); again != nil {
 		t.Errorf("a member joins again: %+v", again)
 	}
-	if err := own.Change(ctx, place, ceph.GraceObject, ceph.Change{Create: true}); !errors.Is(err, syscall.EEXIST) {
+	if _, err := own.Change(ctx, place, ceph.GraceObject, ceph.Change{Create: true}); !errors.Is(err, syscall.EEXIST) || !IsConflict(err) {
 		t.Errorf("made twice: %v", err)
 	}
-	if err := own.Change(ctx, place, ceph.GraceObject, ceph.Change{Version: 1 << 40, Data: []byte{1}}); err == nil {
+	if _, err := own.Change(ctx, place, ceph.GraceObject, ceph.Change{Version: 1 << 40, Data: []byte{1}}); !IsConflict(err) {
 		t.Error("a change of another version was made")
 	}
 	if names, err := own.Objects(ctx, place); err != nil || !slices.Contains(names, ceph.GraceObject) {
@@ -214,7 +214,8 @@ func TestAFencedClientCannotWriteInARealCluster(t *testing.T) {
 	write := func(client *Client, text string) error {
 		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
-		return client.Change(ctx, place, object, ceph.Change{Data: []byte(text)})
+		_, err := client.Change(ctx, place, object, ceph.Change{Data: []byte(text)})
+		return err
 	}
 	if err := write(lost, "by the lost one"); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ package backend
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -15,6 +16,9 @@ import (
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/listing"
 )
+
+// ErrIDsChanged means that another process wrote the export ID table, such as the data server's next pod.
+var ErrIDsChanged = errors.New("another pod of this data server has changed the export ID table; reading it again")
 
 // Backend is the storage of one data server. The DataServer may change between calls, but it always names the same back
 // end. All methods except BeforeStart, WatchHealth and EmptyTrash are called by one goroutine.
@@ -34,7 +38,8 @@ type Backend interface {
 	// servers share the storage. Claim later accepts the volumes whose identities are in the DataServer's status.
 	Identities() map[int32]string
 
-	// ReadIDs and WriteIDs read and write the export ID table, which is stored durably beside the data.
+	// ReadIDs and WriteIDs read and write the export ID table, which is stored durably beside the data. WriteIDs fails with ErrIDsChanged if the
+	// stored table is not the one that was read or written last.
 	ReadIDs(ctx context.Context, server *internalv1.DataServer) (*exportids.Table, error)
 	WriteIDs(ctx context.Context, table *exportids.Table) error
 

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,9 +21,6 @@ import (
 	"github.com/howdah/howdah/internal/fill"
 	"github.com/howdah/howdah/internal/ganesha"
 )
-
-// idsObject is the object that has the export ID table.
-const idsObject = "exports"
 
 // Options say where the data is.
 type Options struct {
@@ -69,8 +66,8 @@ type Backend struct {
 	asked map[string]bool
 	// joined: the data server is a member of its grace object.
 	joined bool
-	// written is the export ID table that the cluster has.
-	written []byte
+	// ids is the export ID table that the cluster has.
+	ids idsObject
 	// inUse are the keys that ganesha uses.
 	inUse keysInUse
 	now   func() time.Time
@@ -166,7 +163,7 @@ func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
 		return err
 	}
 	if change != nil {
-		if err := own.Change(ctx, b.place(), ceph.GraceObject, *change); err != nil {
+		if _, err := own.Change(ctx, b.place(), ceph.GraceObject, *change); err != nil {
 			return b.withCaps(fmt.Errorf("making the grace object in pool %s: %w", b.options.RecoveryPool, b.renewing(err)))
 		}
 	}
@@ -175,44 +172,6 @@ func (b *Backend) Claim(ctx context.Context, _ *internalv1.DataServer) error {
 		b.watching.setBeforeFirst(ceph.Dead(found))
 	}
 	b.joined = true
-	return nil
-}
-
-func (b *Backend) idsName(int32) string {
-	return "object " + idsObject + " of RADOS namespace " + b.options.Node + " in pool " + b.options.RecoveryPool
-}
-
-// ReadIDs reads the table from its object.
-func (b *Backend) ReadIDs(ctx context.Context, _ *internalv1.DataServer) (*exportids.Table, error) {
-	own, err := b.connected(ctx)
-	if err != nil {
-		return nil, err
-	}
-	object, err := own.Read(ctx, b.place(), idsObject)
-	if err != nil {
-		return nil, fmt.Errorf("reading the Export_Ids: %w", b.renewing(err))
-	}
-	b.written = nil
-	if object != nil {
-		b.written = object.Data
-	}
-	return exportids.Join([][]byte{b.written}, b.idsName, func(name string, _ int32) string { return name })
-}
-
-// WriteIDs writes the table if it has changed.
-func (b *Backend) WriteIDs(ctx context.Context, table *exportids.Table) error {
-	text, err := table.Part(0)
-	if err != nil || slices.Equal(text, b.written) {
-		return err
-	}
-	own, err := b.connected(ctx)
-	if err != nil {
-		return err
-	}
-	if err := own.Change(ctx, b.place(), idsObject, ceph.Change{Data: text}); err != nil {
-		return fmt.Errorf("writing the Export_Ids: %w", b.renewing(err))
-	}
-	b.written = text
 	return nil
 }
 
@@ -250,11 +209,20 @@ func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted 
 	return b.tryNewKey(ctx, found)
 }
 
-// Diagnose does what ganesha does to export a share, because ganesha does not say why it can't.
+// Diagnose does what ganesha does to export a share, because ganesha does not say why it can't. It finds a fault, too, if another pod serves
+// this data server: this pod's node was lost and is back. A new mount by this pod would end the other's.
 func (b *Backend) Diagnose(ctx context.Context, name string) error {
 	known, ready := b.shares[name]
 	if !ready {
 		return nil // PrepareRoot has reported why.
+	}
+	if own, err := b.connected(ctx); err == nil {
+		if found, err := own.Watchers(ctx, b.place(), ceph.GraceObject); err == nil {
+			if others := b.watching.successors(ceph.Dead(found)); len(others) > 0 {
+				return fmt.Errorf("another pod of this data server serves (Ceph client %s), and Ceph has shut this one out: it exports the share no more, and ends when its kubelet learns that it was deleted",
+					strings.Join(others, ", "))
+			}
+		}
 	}
 	return b.as(ctx, known, "looking at the share's directory", func(ctx context.Context, user *client.Client, directory client.Directory) error {
 		_, err := user.Attributes(ctx, directory)
@@ -328,6 +296,7 @@ func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 		if dead, err = b.watchers(ctx); err != nil {
 			return err
 		}
+		b.watching.bury(dead)
 	}
 	if len(dead) == 0 {
 		return nil

@@ -36,6 +36,7 @@ func whole() cluster {
 		"mon fs ls": `{"code":0,"result":{"out":"[{\"name\":\"fs1\",\"data_pools\":[\"d\"]}]"}}`,
 		"mon df":    `{"code":0,"result":{"out":"{\"pools\":[{\"name\":\"d\"},{\"name\":\"howdah\"}]}"}}`,
 		"read":      `{"code":2,"words":"reading grace: No such file or directory"}`,
+		"write":     `{"code":0,"result":{"version":1}}`,
 	}
 }
 

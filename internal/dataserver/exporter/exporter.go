@@ -120,8 +120,10 @@ type Exporter struct {
 	dataServer *internalv1.DataServer
 	exports    []*internalv1.ShareExport
 	// storage is the back end, nil until the first DataServer names it.
-	storage     backend.Backend
-	memory      *exportids.Table
+	storage backend.Backend
+	memory  *exportids.Table
+	// idsChanged: memory is to be read again.
+	idsChanged  bool
 	started     bool
 	loaded      string                       // The configuration that ganesha has.
 	proven      int                          // The start of ganesha that refused a forged handle.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/backend"
 	"github.com/howdah/howdah/internal/dataserver/exportids"
 	"github.com/howdah/howdah/internal/dataserver/kubeapi"
 	"github.com/howdah/howdah/internal/ganesha"
@@ -30,12 +31,12 @@ func (m *Exporter) prepare(ctx context.Context) (ganesha.Config, *kubeapi.Fault)
 	if err := m.storage.Claim(ctx, m.dataServer); err != nil {
 		return ganesha.Config{}, kubeapi.NewFault(m.storage.Refusal(), err)
 	}
-	if m.memory == nil || len(m.memory.Parts) != int(m.storage.Parts(m.dataServer)) {
+	if m.memory == nil || m.idsChanged || len(m.memory.Parts) != int(m.storage.Parts(m.dataServer)) {
 		memory, err := m.storage.ReadIDs(ctx, m.dataServer)
 		if err != nil {
 			return ganesha.Config{}, kubeapi.NewFault(m.storage.Refusal(), err)
 		}
-		m.memory = memory
+		m.memory, m.idsChanged = memory, false
 	}
 	m.failing = map[string]*kubeapi.Fault{}
 	exports, err := m.allocate(ctx)
@@ -82,7 +83,7 @@ func (m *Exporter) allocate(ctx context.Context) ([]*internalv1.ShareExport, err
 		}
 	}
 	// An id is durable before ganesha, and so any client, sees it.
-	if err := m.storage.WriteIDs(ctx, next); isFull(err) {
+	if err := m.writeIDs(ctx, next); isFull(err) {
 		next = m.memory
 		exports = m.leaveOut(exports, next, func(share string) bool { return hasIDs(next, share) }, err)
 	} else if err != nil {
@@ -96,12 +97,19 @@ func (m *Exporter) allocate(ctx context.Context) ([]*internalv1.ShareExport, err
 	return exports, nil
 }
 
+// writeIDs makes the table durable. If another process has changed it, the next pass reads it again.
+func (m *Exporter) writeIDs(ctx context.Context, table *exportids.Table) error {
+	err := m.storage.WriteIDs(ctx, table)
+	m.idsChanged = m.idsChanged || errors.Is(err, backend.ErrIDsChanged)
+	return err
+}
+
 // prepareRoots makes the exports' directories and returns the exports that can be served. One that is served already stays: to remove it from
 // its clients would make a small fault a big one.
 func (m *Exporter) prepareRoots(ctx context.Context, exports []*internalv1.ShareExport) ([]*internalv1.ShareExport, error) {
 	next := m.memory.Clone()
 	if m.identifyRoots(exports, next) {
-		if err := m.storage.WriteIDs(ctx, next); isFull(err) {
+		if err := m.writeIDs(ctx, next); isFull(err) {
 			given := next
 			next = m.memory.Clone()
 			exports = m.leaveOut(exports, next, func(share string) bool { return slices.Equal(given.RootIDs(share), next.RootIDs(share)) }, err)
@@ -120,7 +128,7 @@ func (m *Exporter) prepareRoots(ctx context.Context, exports []*internalv1.Share
 		}
 	}
 	// What is lost without room is only that attributes were given: a restart gives them again.
-	if err := m.storage.WriteIDs(ctx, next); isFull(err) {
+	if err := m.writeIDs(ctx, next); isFull(err) {
 		m.Log.Warn("a full volume does not take what was last given to the roots of shares", "err", err)
 	} else if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func (m *Exporter) discard(ctx context.Context, share string) error {
 	for _, shares := range next.Parts {
 		delete(shares, share)
 	}
-	if err := m.storage.WriteIDs(ctx, next); err != nil {
+	if err := m.writeIDs(ctx, next); err != nil {
 		return err
 	}
 	m.memory = next
