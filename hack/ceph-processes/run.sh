@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
     *) break ;;
   esac
 done
-[ ${#tests[@]} -gt 0 ] || tests=('internal/ceph/client=Real.*Cluster' 'internal/dataserver=Real.*Cluster' 'test/hostile=^Test(Operations|Attacks|Fuzz)$')
+[ ${#tests[@]} -gt 0 ] || tests=('internal/ceph/client=Real.*Cluster' 'internal/dataserver=Real.*Cluster' 'internal/steward=Real.*Cluster' 'test/hostile=^Test(Operations|Attacks|Fuzz)$')
 ceph=$(hack/lab/lab images --file hack/lab/ceph/image/Dockerfile --context hack/lab/ceph/image --target ceph --unpack)
 [ -n "$server" ] || server=$(hack/lab/lab images --target ganesha --unpack)
 # Not /tmp, which may be a tmpfs: BlueStore wants O_DIRECT.
