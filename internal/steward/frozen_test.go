@@ -88,7 +88,7 @@ func (a *frozenClient) since() time.Duration {
 	return time.Since(a.frozenAt).Round(10 * time.Millisecond)
 }
 
-// later sends a request whose answer is waited for when the ganesha goes on.
+// later sends a request. Its answer is read when the ganesha goes on.
 func (a *frozenClient) later(what string, all operations, promises ...int) {
 	a.t.Helper()
 	slot := uint32(len(a.waiting) + 1)
