@@ -10,9 +10,10 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/cluster"
 )
 
@@ -68,23 +69,10 @@ var _ = Describe("Directories that namespace servers have scanned", Ordered, Lab
 		inodes := strings.Fields(sh(ctx, user, "cd %s/train && for d in ?; do echo data >$d/file || exit 1; done; stat -c %%i ?/.", mountPoint))
 		Expect(inodes).To(HaveLen(6))
 
-		By("restarting the namespace servers: the leader scans every data server")
-		selector := []string{}
-		for key, value := range naming.SelectNamespaceServers(name) {
-			selector = append(selector, key+"="+value)
-		}
-		pods := strings.Join(selector, ",")
-		output, err := c.Kubectl(ctx, "delete", "pods", "-l", pods, "--timeout=5m")
-		Expect(err).NotTo(HaveOccurred(), output)
-		Eventually(ctx, func(ctx context.Context) (looks int) {
-			output, _ := c.Kubectl(ctx, "logs", "-l", pods, "--tail=-1")
-			for line := range strings.Lines(output) {
-				if strings.Contains(line, "looked for directories") && strings.Contains(line, share) {
-					looks++
-				}
-			}
-			return looks
-		}).WithTimeout(3 * time.Minute).Should(BeNumerically(">=", servers))
+		By("losing the ShareDirectories: the leader scans every data server")
+		before := owners(ctx, share)
+		Expect(c.DeleteAllOf(ctx, &internalv1.ShareDirectory{}, client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: share})).To(Succeed())
+		Eventually(ctx, func(ctx context.Context) map[string][]string { return owners(ctx, share) }).WithTimeout(3 * time.Minute).Should(Equal(before))
 		for _, inode := range inodes {
 			Expect(holders(ctx, inode)).To(Equal(1), "clients of Ceph with capabilities of inode %s of %v", inode, inodes)
 		}

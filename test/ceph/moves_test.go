@@ -156,7 +156,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		file := mountPoint + "/d0/open"
 		lines, longest := whileWriting(ctx, file, func() {
 			Expect(mountedFrom(ctx, writer, "d0")).To(Equal(addressOf(ctx, from)))
-			Expect(howdah(ctx, "move", share+"/d0", "--to", to)).To(ContainSubstring("Asked for"))
+			Expect(howdah(ctx, "move", share+"/d0", "--to", to)).To(ContainSubstring("Requested"))
 			began := time.Now()
 			Eventually(ctx, func(ctx context.Context) string { return ownerOf(ctx, share, "d0") }).Should(Equal(to))
 			AddReportEntry("from the request to the directory's new owner", time.Since(began).Round(100*time.Millisecond).String(), ReportEntryVisibilityAlways)
@@ -292,7 +292,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		}).Should(Equal(v1alpha1.DrainDone))
 		changeFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Drain = nil })
 		Eventually(ctx, fileServerReady(name)).Should(Succeed())
-		Expect(howdah(ctx, "move", share+"/new", "--to", resting)).To(ContainSubstring("Asked for"))
+		Expect(howdah(ctx, "move", share+"/new", "--to", resting)).To(ContainSubstring("Requested"))
 		Eventually(ctx, func(ctx context.Context) string { return ownerOf(ctx, share, "new") }).Should(Equal(resting))
 	}, SpecTimeout(limit))
 })

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -271,17 +272,21 @@ func (m Moves) Text(page text.Page) string {
 }
 
 func writeMoves(b *strings.Builder, page text.Page, moves []PlannedMove, by By) {
-	head := []string{"SHARE", "DIRECTORY", "FROM", "TO"}
+	head := []string{"SHARE", "DIRECTORY", "TO"}
+	// The move of one directory does not look for its data server: the operator knows it.
+	hasFrom := slices.ContainsFunc(moves, func(m PlannedMove) bool { return m.From != "" })
+	if hasFrom {
+		head = slices.Insert(head, 2, "FROM")
+	}
 	if by.isWeighed() {
 		head = append(head, by.column())
 	}
 	rows := [][]text.Span{}
 	for _, one := range moves[:min(len(moves), maxListed)] {
-		from := one.From
-		if from == "" {
-			from = "-"
+		row := []text.Span{text.S(text.Plain, one.Share), text.S(text.Plain, one.Path), text.S(text.Strong, one.To)}
+		if hasFrom {
+			row = slices.Insert(row, 2, text.S(text.Plain, cmp.Or(one.From, "-")))
 		}
-		row := []text.Span{text.S(text.Plain, one.Share), text.S(text.Plain, one.Path), text.S(text.Plain, from), text.S(text.Strong, one.To)}
 		if by.isWeighed() {
 			row = append(row, text.S(text.Plain, by.figure(one.Weight)))
 		}
