@@ -32,7 +32,8 @@ func frozen(t *testing.T, fenced bool) {
 	t.Cleanup(before.Kill) // It need not be able to stop.
 	a := w.writeAndFreeze(before)
 	if fenced {
-		t.Logf("FIGURE frozen, fenced after %s: %v", a.since(), w.fence())
+		addresses := w.fence()
+		t.Logf("FIGURE frozen, fenced after %s: %v", a.since(), addresses)
 	}
 	next := w.ganesha("b", 0, 2050)
 	b := mustConnect(t, 2050, "another client")
