@@ -27,8 +27,15 @@ func onNetworkVolumes(namespace string, affinity func(node string) *corev1.Volum
 	GinkgoHelper()
 	servingFileServer(namespace, "training", 3)
 	for i, node := range []string{"node-a", "node-b", "node-c"} {
-		attachNetworkVolume(namespace, naming.VolumeClaim("training", int32(i), 0), node, affinity)
+		claim := naming.VolumeClaim("training", int32(i), 0)
+		attachVolume(namespace, claim, node, bindNetworkVolume(namespace, claim, node, affinity))
 	}
+	return failingOverByPower(namespace)
+}
+
+// failingOverByPower asks for failover, and waits until the status has on which boot of its node training-2 serves.
+func failingOverByPower(namespace string) *v1alpha1.FileServer {
+	GinkgoHelper()
 	fs := builders.FileServer(namespace, "training").Build()
 	change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Failover.Fencing = v1alpha1.FailoverFencingPower })
 	Eventually(func() string { return serverStatus(namespace, "training-2").ServedBoot.BootID }, timeout, "50ms").Should(Equal("boot-1-node-c"))
@@ -39,8 +46,8 @@ func onNetworkVolumes(namespace string, affinity func(node string) *corev1.Volum
 	return fs
 }
 
-// attachNetworkVolume plays the provisioner, the attach/detach controller and the external attacher.
-func attachNetworkVolume(namespace, claimName, node string, affinity func(node string) *corev1.VolumeNodeAffinity) {
+// bindNetworkVolume plays the provisioner, and returns the name of the volume.
+func bindNetworkVolume(namespace, claimName, node string, affinity func(node string) *corev1.VolumeNodeAffinity) string {
 	GinkgoHelper()
 	claim := exists(&corev1.PersistentVolumeClaim{}, namespace, claimName)
 	pv := &corev1.PersistentVolume{
@@ -56,9 +63,15 @@ func attachNetworkVolume(namespace, claimName, node string, affinity func(node s
 	}
 	create(pv)
 	change(claim, func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = pv.Name })
+	return pv.Name
+}
+
+// attachVolume plays the attach/detach controller and the external attacher.
+func attachVolume(namespace, claimName, node, volume string) {
+	GinkgoHelper()
 	attachment := &storagev1.VolumeAttachment{
 		ObjectMeta: metav1.ObjectMeta{Name: attachmentName(namespace, claimName, node), Finalizers: []string{attacherFinalizer}},
-		Spec:       storagev1.VolumeAttachmentSpec{Attacher: "example.com", NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv.Name}},
+		Spec:       storagev1.VolumeAttachmentSpec{Attacher: "example.com", NodeName: node, Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}},
 	}
 	create(attachment)
 	before := attachment.DeepCopy()
