@@ -50,8 +50,8 @@ func runAttachDetach() {
 	})
 }
 
-// attacher plays external-attacher with a driver that does as it is told, and watches that no volume is attached twice. Other stories have
-// left volumes, which are none of its own.
+// attacher plays external-attacher with a driver that never fails, and watches that no volume is attached twice. It has its own volumes
+// only: other stories leave theirs.
 type attacher struct {
 	volumes map[string]bool
 
