@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/test/cluster"
+	"github.com/howdah/howdah/test/verdict"
 )
 
 func main() {
@@ -24,7 +25,7 @@ func main() {
 	os.Exit(int(result))
 }
 
-func run(ctx context.Context) (verdict, error) {
+func run(ctx context.Context) (verdict.Outcome, error) {
 	serverNodes := flag.String("server-nodes", "", "comma-separated nodes for servers; where there is one server it is on the first")
 	clientNode := flag.String("client-node", "", "node of the client")
 	seconds := flag.Int("seconds", 10, "length of a measurement of small files")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/test/spare"
+	"github.com/howdah/howdah/test/verdict"
 )
 
 //go:embed testdata/work.pl
@@ -157,13 +158,13 @@ func rest(name string) (window, error) {
 	}
 	time.Sleep(restFor)
 	after, err := spare.Now()
-	return window{"before " + name, true, after.Since(before)}, err
+	return window{verdict.Window{Name: "before " + name, Use: after.Since(before)}, true}, err
 }
 
 // awaitIdle measures until the machine is idle enough, as often as it may. The last look counts.
 func awaitIdle(look func() (window, error)) (w window, err error) {
 	for range restTries {
-		if w, err = look(); err != nil || w.use.Idle >= leastRest {
+		if w, err = look(); err != nil || w.Use.Idle >= leastRest {
 			return w, err
 		}
 	}
@@ -208,6 +209,6 @@ func (b *bench) take(ctx context.Context, f figures, w way, what work, name stri
 		f.add(w.name, what.cpu, (usedAfter.cpu-usedBefore.cpu).Seconds()/(number/1e9))
 		f.add(w.name, what.all, (1-use.Idle)*float64(runtime.NumCPU())*wall.Seconds()/(number/1e9))
 	}
-	b.say("%s: %.1f %s; %.0f %% of the CPU idle, before %.0f %%", name, number/what.scale/seconds, what.rate, 100*use.Idle, 100*rested.use.Idle)
-	return []window{rested, {name, false, use}}, nil
+	b.say("%s: %.1f %s; %.0f %% of the CPU idle, before %.0f %%", name, number/what.scale/seconds, what.rate, 100*use.Idle, 100*rested.Use.Idle)
+	return []window{rested, {verdict.Window{Name: name, Use: use}, false}}, nil
 }

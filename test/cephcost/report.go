@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/howdah/howdah/test/verdict"
 )
 
 // Ways to the same Ceph.
@@ -54,21 +55,11 @@ func (f figures) add(way, measure string, value float64) {
 	f[way][measure] = append(f[way][measure], value)
 }
 
-func (f figures) median(way, measure string) float64 {
-	sorted := slices.Sorted(slices.Values(f[way][measure]))
-	switch n := len(sorted); {
-	case n == 0:
-		return 0
-	case n%2 == 0:
-		return (sorted[n/2-1] + sorted[n/2]) / 2
-	default:
-		return sorted[n/2]
-	}
-}
+func (f figures) median(way, measure string) float64 { return verdict.Median(f[way][measure]) }
 
 // report is what the command prints: every figure with its rounds, then the ratios with their limits, or why none is judged.
-func report(f figures, windows []window, rounds int) (string, verdict) {
-	reasons, result := whyInvalid(windows), limitsKept
+func report(f figures, windows []window, rounds int) (string, verdict.Outcome) {
+	reasons, result := whyInvalid(windows), verdict.GoalsMet
 	var text strings.Builder
 	if len(f) > 0 {
 		result = f.tell(&text, rounds, len(reasons) == 0)
@@ -76,7 +67,7 @@ func report(f figures, windows []window, rounds int) (string, verdict) {
 	least := 1.0
 	for _, w := range windows {
 		if w.rest {
-			least = min(least, w.use.Idle)
+			least = min(least, w.Use.Idle)
 		}
 	}
 	fmt.Fprintf(&text, "\nCPU of this machine while the lab rested between measurements: %.0f %% idle at the least\n", 100*least)
@@ -86,14 +77,14 @@ func report(f figures, windows []window, rounds int) (string, verdict) {
 			fmt.Fprintf(&text, "  - %s\n", reason)
 		}
 		text.WriteString("Run it again when the machine has nothing else to do.\n")
-		return text.String(), invalid
+		return text.String(), verdict.Invalid
 	}
 	return text.String(), result
 }
 
 // tell writes the figures and the ratios; valid: these are judged.
-func (f figures) tell(text *strings.Builder, rounds int, valid bool) verdict {
-	result := limitsKept
+func (f figures) tell(text *strings.Builder, rounds int, valid bool) verdict.Outcome {
+	result := verdict.GoalsMet
 	fmt.Fprintf(text, "\nOne client, a process in each of 3 directories; %d rounds, medians (rounds); MB = 10^6 bytes\n", rounds)
 	for _, measure := range measures {
 		fmt.Fprintf(text, "\n%s\n", measure)
@@ -117,7 +108,7 @@ func (f figures) tell(text *strings.Builder, rounds int, valid bool) verdict {
 			if pair == [2]string{howdahOne, plain} && valid {
 				var kept bool
 				if judged, kept = judge(ratio, limits[measure]); !kept {
-					result = limitsNotKept
+					result = verdict.GoalsNotMet
 				}
 			}
 			fmt.Fprintf(text, "  %-44s %6.2f%s\n", measure, ratio, judged)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah/test/spare"
+	"github.com/howdah/howdah/test/verdict"
 )
 
 // even is a run in which every way is as good as every other.
@@ -20,12 +21,12 @@ func even() figures {
 }
 
 func quiet() []window {
-	return []window{{"before", true, spare.Use{Idle: 0.8}}, {"round 1, read", false, spare.Use{Idle: 0}}}
+	return []window{{verdict.Window{Name: "before", Use: spare.Use{Idle: 0.8}}, true}, {verdict.Window{Name: "round 1, read", Use: spare.Use{Idle: 0}}, false}}
 }
 
 func TestEveryRatioIsPrintedWithItsLimit(t *testing.T) {
 	text, result := report(even(), quiet(), 2)
-	if result != limitsKept {
+	if result != verdict.GoalsMet {
 		t.Errorf("%v", result)
 	}
 	for _, want := range []string{
@@ -45,26 +46,26 @@ func TestALimitThatIsNotKeptIsTheVerdict(t *testing.T) {
 	for measure, value := range map[string]float64{readRate: 13, createRate: 13, writeCPU: 18, memory: 23} {
 		f := even()
 		f[howdahOne][measure] = []float64{value}
-		if text, result := report(f, quiet(), 1); result != limitsNotKept || strings.Count(text, "NOT KEPT") != 1 {
+		if text, result := report(f, quiet(), 1); result != verdict.GoalsNotMet || strings.Count(text, "NOT KEPT") != 1 {
 			t.Errorf("%s of %.0f: %v", measure, value, result)
 		}
 	}
 	f := even()
 	f[howdahThree][readRate] = []float64{1} // It has none.
-	if _, result := report(f, quiet(), 1); result != limitsKept {
+	if _, result := report(f, quiet(), 1); result != verdict.GoalsMet {
 		t.Errorf("%v", result)
 	}
 }
 
 func TestARunOnABusyMachineIsInvalid(t *testing.T) {
 	for name, w := range map[string]window{
-		"busy at rest": {"round 1, before read", true, spare.Use{Idle: 0.3}},
-		"stolen":       {"round 1, read", false, spare.Use{Idle: 0.3, Stolen: 0.1}},
+		"busy at rest": {verdict.Window{Name: "round 1, before read", Use: spare.Use{Idle: 0.3}}, true},
+		"stolen":       {verdict.Window{Name: "round 1, read", Use: spare.Use{Idle: 0.3, Stolen: 0.1}}, false},
 	} {
 		f := even()
 		f[howdahOne][readRate] = []float64{1}
 		text, result := report(f, append(quiet(), w), 1)
-		if result != invalid || !strings.Contains(text, "INVALID") || strings.Contains(text, "limit >=") {
+		if result != verdict.Invalid || !strings.Contains(text, "INVALID") || strings.Contains(text, "limit >=") {
 			t.Errorf("%s: %v\n%s", name, result, text)
 		}
 	}
@@ -79,19 +80,19 @@ func TestTheLabMayGoOnForAWhileAndAnotherLoadMayNot(t *testing.T) {
 		w, err := awaitIdle(func() (window, error) {
 			looks++
 			if looks <= busyFor {
-				return window{"before read", true, spare.Use{Idle: 0.3}}, nil
+				return window{verdict.Window{Name: "before read", Use: spare.Use{Idle: 0.3}}, true}, nil
 			}
-			return window{"before read", true, spare.Use{Idle: 0.8}}, nil
+			return window{verdict.Window{Name: "before read", Use: spare.Use{Idle: 0.8}}, true}, nil
 		})
-		if err != nil || w.use.Idle != want.idle || looks != want.looks {
+		if err != nil || w.Use.Idle != want.idle || looks != want.looks {
 			t.Errorf("busy for %d looks: %v after %d, %v", busyFor, w, looks, err)
 		}
 	}
 }
 
 func TestARunThatBeginsOnABusyMachineEndsThere(t *testing.T) {
-	text, result := report(nil, []window{{"before anything was made", true, spare.Use{Idle: 0.1}}}, 2)
-	if result != invalid || strings.Contains(text, "ceph-fuse") || !strings.Contains(text, "before anything was made: this machine's CPUs were idle for 10 %") {
+	text, result := report(nil, []window{{verdict.Window{Name: "before anything was made", Use: spare.Use{Idle: 0.1}}, true}}, 2)
+	if result != verdict.Invalid || strings.Contains(text, "ceph-fuse") || !strings.Contains(text, "before anything was made: this machine's CPUs were idle for 10.0 %") {
 		t.Errorf("%v\n%s", result, text)
 	}
 }

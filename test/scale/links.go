@@ -9,6 +9,7 @@ import (
 
 	"github.com/howdah/howdah/test/cluster"
 	"github.com/howdah/howdah/test/spare"
+	"github.com/howdah/howdah/test/verdict"
 )
 
 // linkSeconds is how long each link is tried before anything else.
@@ -45,15 +46,15 @@ func (b *bench) startSenders(ctx context.Context) error {
 func sender(node string) string { return "sender-" + node }
 
 // tryLinks measures each capped link, and all at once: the client's link and the machine must carry them together.
-func (b *bench) tryLinks(ctx context.Context, capBytes float64) ([]link, error) {
-	var links []link
+func (b *bench) tryLinks(ctx context.Context, capBytes float64) ([]verdict.Link, error) {
+	var links []verdict.Link
 	try := func(name string, nodes []string) error {
 		b.begin("%s, plain TCP", name)
 		rate, _, err := b.rawTCP(ctx, nodes, linkSeconds)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		links = append(links, link{name, rate, float64(len(nodes)) * capBytes})
+		links = append(links, verdict.Link{Name: name, Rate: rate, Cap: float64(len(nodes)) * capBytes})
 		b.end("%.1f of %.1f MB/s", rate/1e6, float64(len(nodes))*capBytes/1e6)
 		return nil
 	}

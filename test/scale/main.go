@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/test/cluster"
+	"github.com/howdah/howdah/test/verdict"
 )
 
 func main() {
@@ -27,7 +28,7 @@ func main() {
 // stepsBefore counts the steps that are no measurement: senders, data servers, files.
 const stepsBefore = 3
 
-func run(ctx context.Context) (verdict, error) {
+func run(ctx context.Context) (verdict.Outcome, error) {
 	serverNodes := flag.String("server-nodes", "", "comma-separated nodes with capped links, for data servers")
 	clientNode := flag.String("client-node", "", "node of the client; its link must carry all the caps together")
 	capMbit := flag.Float64("cap-mbit", 0, "cap of each server node's link in Mbit/s, as given to the lab")

@@ -3,26 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
-	"sort"
 	"strings"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/test/spare"
+	"github.com/howdah/howdah/test/verdict"
 )
 
 // figure is one kind of measurement: bytes per second of each round.
 type figure struct {
 	name   string
 	rounds []float64
-}
-
-func (f figure) median() float64 {
-	sorted := append([]float64(nil), f.rounds...)
-	sort.Float64s(sorted)
-	if n := len(sorted); n%2 == 0 {
-		return (sorted[n/2-1] + sorted[n/2]) / 2
-	}
-	return sorted[len(sorted)/2]
 }
 
 // Names of the figures.
@@ -83,7 +74,7 @@ func (b *bench) kinds(ctx context.Context) ([]kind, error) {
 }
 
 // measure makes every measurement in turn, as often as there are rounds.
-func (b *bench) measure(ctx context.Context, rounds int) ([]figure, []window, error) {
+func (b *bench) measure(ctx context.Context, rounds int) ([]figure, []verdict.Window, error) {
 	kinds, err := b.kinds(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +83,7 @@ func (b *bench) measure(ctx context.Context, rounds int) ([]figure, []window, er
 	for _, k := range kinds {
 		figures = append(figures, figure{name: k.name})
 	}
-	var windows []window
+	var windows []verdict.Window
 	for round := 1; round <= rounds; round++ {
 		for i := range figures {
 			f := &figures[i]
@@ -102,7 +93,7 @@ func (b *bench) measure(ctx context.Context, rounds int) ([]figure, []window, er
 				return nil, nil, fmt.Errorf("%s: %w", f.name, err)
 			}
 			f.rounds = append(f.rounds, rate)
-			windows = append(windows, window{f.name, round, use})
+			windows = append(windows, verdict.Window{Name: fmt.Sprintf("round %d, %s", round, f.name), Use: use})
 			b.end("%.1f MB/s, %.0f %% of the CPU idle", rate/1e6, 100*use.Idle)
 		}
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/howdah/howdah/test/verdict"
 )
 
 // Goals of the project for this benchmark.
@@ -14,29 +16,29 @@ const (
 // outcome is all that a run has found out.
 type outcome struct {
 	figures []figure
-	links   []link
-	windows []window
+	links   []verdict.Link
+	windows []verdict.Window
 }
 
 // report is what the command prints: every figure with its rounds, then the ratios that count, or why none does.
 // capBytes is the nominal cap of one server's link in bytes per second.
-func report(o outcome, servers int, capBytes float64, seconds, rounds int) (string, verdict) {
+func report(o outcome, servers int, capBytes float64, seconds, rounds int) (string, verdict.Outcome) {
 	reasons := whyInvalid(o.links, o.windows)
-	result := goalsMet
+	result := verdict.GoalsMet
 	median := map[string]float64{}
 	var text strings.Builder
 	fmt.Fprintf(&text, "\nReading around the page cache, %d rounds of %d s, medians; MB = 10^6 bytes of file data\n", rounds, seconds)
 	fmt.Fprintf(&text, "%-44s %8.1f MB/s\n", "cap of one server's link (all bytes on the wire)", capBytes/1e6)
 	for _, l := range o.links {
-		fmt.Fprintf(&text, "%-44s %8.1f MB/s\n", "before: "+l.name, l.rate/1e6)
+		fmt.Fprintf(&text, "%-44s %8.1f MB/s\n", "before: "+l.Name, l.Rate/1e6)
 	}
 	for _, f := range o.figures {
-		median[f.name] = f.median()
+		median[f.name] = verdict.Median(f.rounds)
 		each := make([]string, 0, len(f.rounds))
 		for _, r := range f.rounds {
 			each = append(each, fmt.Sprintf("%.1f", r/1e6))
 		}
-		fmt.Fprintf(&text, "%-44s %8.1f MB/s   (%s)\n", f.name, f.median()/1e6, strings.Join(each, " "))
+		fmt.Fprintf(&text, "%-44s %8.1f MB/s   (%s)\n", f.name, median[f.name]/1e6, strings.Join(each, " "))
 	}
 	n := float64(servers)
 	text.WriteString("\n")
@@ -45,7 +47,7 @@ func report(o outcome, servers int, capBytes float64, seconds, rounds int) (stri
 		if goal > 0 && len(reasons) == 0 {
 			judged = fmt.Sprintf("  goal >= %.2f: met", goal)
 			if value < goal {
-				judged, result = fmt.Sprintf("  goal >= %.2f: NOT MET", goal), goalsNotMet
+				judged, result = fmt.Sprintf("  goal >= %.2f: NOT MET", goal), verdict.GoalsNotMet
 			}
 		}
 		fmt.Fprintf(&text, "%-66s %5.3f%s\n", what, value, judged)
@@ -58,7 +60,7 @@ func report(o outcome, servers int, capBytes float64, seconds, rounds int) (stri
 		ratio("nconnect=16 / nconnect=1", median[allServers]/median[narrowMount], 0)
 	}
 	for _, w := range o.windows {
-		fmt.Fprintf(&text, "CPU of this machine, round %d, %-44s %5.1f %% idle\n", w.round, w.name, 100*w.use.Idle)
+		fmt.Fprintf(&text, "CPU of this machine, %-53s %5.1f %% idle\n", w.Name, 100*w.Use.Idle)
 	}
 	if len(reasons) > 0 {
 		text.WriteString("\nINVALID: nothing is judged, for it was not the links alone that were measured\n")
@@ -66,7 +68,7 @@ func report(o outcome, servers int, capBytes float64, seconds, rounds int) (stri
 			fmt.Fprintf(&text, "  - %s\n", reason)
 		}
 		text.WriteString("Run it again when the machine has nothing else to do, or with a lower cap (HOWDAH_SCALE_CAP).\n")
-		return text.String(), invalid
+		return text.String(), verdict.Invalid
 	}
 	return text.String(), result
 }

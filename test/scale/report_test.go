@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/howdah/howdah/test/spare"
+	"github.com/howdah/howdah/test/verdict"
 )
 
 // sample is a run on a machine with time to spare; its namespace mount is too slow.
@@ -17,14 +18,16 @@ func sample() outcome {
 			{directMount, []float64{60e6}},
 			{narrowMount, []float64{57e6}},
 		},
-		links:   []link{{"link of node1", 19e6, 20e6}, {"all links together", 56e6, 60e6}},
-		windows: []window{{oneServer, 1, spare.Use{Idle: 0.3}}, {allServers, 1, spare.Use{Idle: 0.2, Stolen: 0.01}}},
+		links:   []verdict.Link{{Name: "link of node1", Rate: 19e6, Cap: 20e6}, {Name: "all links together", Rate: 56e6, Cap: 60e6}},
+		windows: []verdict.Window{
+			{Name: "round 1, " + oneServer, Use: spare.Use{Idle: 0.3}}, {Name: "round 1, " + allServers, Use: spare.Use{Idle: 0.2, Stolen: 0.01}},
+		},
 	}
 }
 
 func TestReportNamesWhatMissesItsGoal(t *testing.T) {
 	text, got := report(sample(), 3, 20e6, 10, 3)
-	if got != goalsNotMet {
+	if got != verdict.GoalsNotMet {
 		t.Errorf("verdict %d", got)
 	}
 	for _, want := range []string{
@@ -41,7 +44,7 @@ func TestReportNamesWhatMissesItsGoal(t *testing.T) {
 	}
 	good := sample()
 	good.figures[3].rounds[0] = 57e6
-	if text, got := report(good, 3, 20e6, 10, 3); got != goalsMet || strings.Contains(text, "NOT MET") {
+	if text, got := report(good, 3, 20e6, 10, 3); got != verdict.GoalsMet || strings.Contains(text, "NOT MET") {
 		t.Errorf("verdict %d of a good run:\n%s", got, text)
 	}
 }
@@ -52,19 +55,19 @@ func TestARunThatMeasuredSomethingElseIsNotJudged(t *testing.T) {
 		want    string
 	}{
 		"no CPU to spare": {
-			func(o *outcome) { o.windows[1].use.Idle = 0.004 },
+			func(o *outcome) { o.windows[1].Use.Idle = 0.004 },
 			"round 1, one mount, all servers, nconnect=16: this machine's CPUs were idle for 0.4 % of the time; at least 5 % are needed",
 		},
 		"another machine took the CPU": {
-			func(o *outcome) { o.windows[0].use.Stolen = 0.2 },
+			func(o *outcome) { o.windows[0].Use.Stolen = 0.2 },
 			"round 1, one mount, 1 server, nconnect=16: the hypervisor took 20.0 % of this machine's CPUs away; at most 5 % may be",
 		},
 		"a slow link": {
-			func(o *outcome) { o.links[0].rate = 8e6 },
+			func(o *outcome) { o.links[0].Rate = 8e6 },
 			"link of node1: plain TCP got 8.0 of 20.0 MB/s before anything was measured; at least 90 % are needed",
 		},
 		"slow links, and nothing measured after that": {
-			func(o *outcome) { o.links[1].rate, o.figures, o.windows = 30e6, nil, nil },
+			func(o *outcome) { o.links[1].Rate, o.figures, o.windows = 30e6, nil, nil },
 			"all links together: plain TCP got 30.0 of 60.0 MB/s before anything was measured; at least 90 % are needed",
 		},
 	} {
@@ -72,19 +75,13 @@ func TestARunThatMeasuredSomethingElseIsNotJudged(t *testing.T) {
 			o := sample()
 			tc.disturb(&o)
 			text, got := report(o, 3, 20e6, 10, 3)
-			if got != invalid || !strings.Contains(text, "INVALID") || !strings.Contains(text, tc.want) {
+			if got != verdict.Invalid || !strings.Contains(text, "INVALID") || !strings.Contains(text, tc.want) {
 				t.Errorf("verdict %d:\n%s", got, text)
 			}
 			if strings.Contains(text, "goal") || strings.Contains(text, "NaN") {
 				t.Errorf("judged all the same:\n%s", text)
 			}
 		})
-	}
-}
-
-func TestMedianOfAnEvenNumberIsTheMiddle(t *testing.T) {
-	if got := (figure{rounds: []float64{4, 1, 3, 2}}).median(); got != 2.5 {
-		t.Errorf("got %v", got)
 	}
 }
 
