@@ -28,6 +28,10 @@ lab-up: packages ## A real Kubernetes on this machine with Howdah: NODES=3 NAME=
 lab-down: ## Remove the lab NAME=howdah with everything in it
 	hack/lab/lab down --name $(NAME)
 
+.PHONY: bench-model
+bench-model: packages ##+ 1 to 5 native data servers through one mount of one client, as a part of their links
+	hack/bench-model.sh
+
 .PHONY: bench-scale
 bench-scale: packages ##+ Aggregate read of 1 and of 3 servers through one mount, on links with a cap
 	hack/bench-scale.sh

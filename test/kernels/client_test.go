@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,8 +19,6 @@ import (
 )
 
 const (
-	// clientMemory is that of a client machine, in MiB.
-	clientMemory = 512
 	// bootLimit is for a machine with much else to do.
 	bootLimit = 2 * time.Minute
 	// scriptLimit is for one script that has no limit of its own.
@@ -81,8 +80,8 @@ func kernels(t testing.TB, root string) []string {
 	return chosen
 }
 
-// bootClient starts a machine, in a mount and a process namespace of its own.
-func bootClient(t testing.TB, root, kernel string, i int, scratch string) *kernelClient {
+// bootClient starts a machine, memory in MiB, in a mount and a process namespace of its own.
+func bootClient(t testing.TB, root, kernel string, i int, scratch string, memory int) *kernelClient {
 	t.Helper()
 	c := &kernelClient{
 		name: clientDevice(i), kernel: kernel, address: clientAddress(i), folder: filepath.Join(scratch, clientDevice(i)),
@@ -103,7 +102,7 @@ func bootClient(t testing.TB, root, kernel string, i int, scratch string) *kerne
 	}
 	c.command = exec.Command(self)
 	c.command.Env = append(os.Environ(), envStage+"="+stageClient, "TMPDIR=/dev/shm", "HOME=/root")
-	c.command.Args = append([]string{self, root, c.folder}, c.kernelArgs(i)...)
+	c.command.Args = append([]string{self, root, c.folder, strconv.Itoa(memory)}, c.kernelArgs(i, memory)...)
 	c.command.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL, Setpgid: true,
 	}
@@ -132,11 +131,11 @@ func bootClient(t testing.TB, root, kernel string, i int, scratch string) *kerne
 	return c
 }
 
-// kernelArgs is the kernel's command line.
-func (c *kernelClient) kernelArgs(i int) []string {
+// kernelArgs is the kernel's command line; memory in MiB.
+func (c *kernelClient) kernelArgs(i, memory int) []string {
 	args := []string{
 		"/boot/linux-" + c.kernel,
-		fmt.Sprintf("mem=%dM", clientMemory), "umid=" + clientDevice(i), "uml_dir=/dev/shm/",
+		fmt.Sprintf("mem=%dM", memory), "umid=" + clientDevice(i), "uml_dir=/dev/shm/",
 		"rootfstype=hostfs", "rootflags=/", "ro", "init=/host/init",
 		"con=null", "ssl=null", "con0=fd:0,fd:1", "quiet", "panic=-1",
 		"ubda=/host/disk.img",

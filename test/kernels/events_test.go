@@ -50,7 +50,7 @@ func (w *world) spread(t *testing.T, c *kernelClient, share string) {
 func (w *world) fill(t *testing.T, c *kernelClient, share string) {
 	t.Helper()
 	have := map[string]bool{}
-	for i := 0; i < 40 && len(have) < 2*owners; i++ {
+	for i := 0; i < 40 && len(have) < 2*len(w.owners); i++ {
 		name := fmt.Sprintf("new%d", i)
 		c.must(t, "mkdir /mnt/share/"+name)
 		var directories internalv1.ShareDirectoryList
@@ -209,7 +209,7 @@ func (w *world) editShare(t *testing.T, name string, rules []v1alpha1.AccessRule
 	if err := w.api.Patch(t.Context(), s, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	for i := range owners {
+	for i := range w.owners {
 		export := w.export(i, name)
 		before := export.DeepCopy()
 		export.Spec.Access = rules
@@ -297,7 +297,7 @@ func (w *world) testMadeAgain(t *testing.T) {
 			}
 		}
 	}
-	for i := range owners {
+	for i := range w.owners {
 		if err := w.api.Delete(t.Context(), w.export(i, "again")); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 
 // TestKernels is one test, because all its parts share the world: starting it takes longer than most of them.
 func TestKernels(t *testing.T) {
-	w := newWorld(t, func(kernels []string) []string { return kernels })
+	w := newWorld(t, small, func(kernels []string) []string { return kernels })
 	t.Run("a directory is used by the command after the one that made it", w.testFreshDirectories)
 	t.Run("a directory is entered by many at the same moment", w.testFirstEntries)
 	t.Run("a directory of the namespace is one to all tools", w.testDirectories)

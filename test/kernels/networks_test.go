@@ -27,7 +27,7 @@ var namespaceLoad []byte
 
 // TestNetworks is about bad networks. It takes longer than TestKernels and says nothing about a kernel's tools, so it has a target of its own.
 func TestNetworks(t *testing.T) {
-	w := newWorld(t, twoNewest)
+	w := newWorld(t, small, twoNewest)
 	t.Run("clients go on when their namespace server is lost", w.testLostNamespaceServer)
 	w.share("networks", 1, nil)
 	for i, c := range w.clients {

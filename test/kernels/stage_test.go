@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ const (
 	envStage    = "HOWDAH_KERNELS_STAGE"
 	stageOwner  = "owner"
 	stageClient = "client"
+	stageSender = "sender"
 )
 
 func TestMain(m *testing.M) {
@@ -26,7 +28,9 @@ func TestMain(m *testing.M) {
 	case stageOwner:
 		err = becomeOwner(os.Args[1], os.Args[2], os.Args[3])
 	case stageClient:
-		err = becomeClient(os.Args[1], os.Args[2], os.Args[3:])
+		err = becomeClient(os.Args[1], os.Args[2], os.Args[3], os.Args[4:])
+	case stageSender:
+		err = send(os.Args[1])
 	default:
 		os.Exit(m.Run())
 	}
@@ -55,14 +59,18 @@ func become(root string, args, env []string) error {
 	return syscall.Exec(args[0], args, env)
 }
 
-// becomeClient turns this process into a client machine.
-func becomeClient(root, folder string, args []string) error {
-	err := prepare(
+// becomeClient turns this process into a client machine; memory in MiB.
+func becomeClient(root, folder, memory string, args []string) error {
+	megabytes, err := strconv.Atoi(memory)
+	if err != nil {
+		return err
+	}
+	err = prepare(
 		"mount --make-rprivate /",
 		"mount --bind /dev "+root+"/dev",
 		"mount -t proc proc "+root+"/proc",
 		// The machine's memory is a file there that it maps executable.
-		fmt.Sprintf("mount -t tmpfs -o exec,size=%dM tmpfs %s/dev/shm", clientMemory+64, root),
+		fmt.Sprintf("mount -t tmpfs -o exec,size=%dM tmpfs %s/dev/shm", megabytes+64, root),
 		"mount --bind "+folder+" "+root+"/host",
 	)
 	if err != nil {

@@ -89,7 +89,7 @@ touch /tmp/enough; wait; grep -h error /tmp/dd.* && code=1; umount -i -l /mnt/bu
 	seconds := int(length.Seconds())
 	watch := w.together(t, fmt.Sprintf("for i in $(seq %d); do ss -tnH; echo; sleep 1; done", seconds))
 	for time.Now().Before(deadline) {
-		for i := range owners {
+		for i := range w.owners {
 			text, err := exec.Command("ip", "netns", "exec", ownerNetwork(i), "ss", "-tnH").Output()
 			if err != nil {
 				t.Fatal(err)

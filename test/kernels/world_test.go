@@ -26,7 +26,6 @@ import (
 )
 
 const (
-	owners        = 2
 	fronts        = 2 // namespace servers
 	fileServer    = "fs"
 	kubeNamespace = "default"
@@ -35,6 +34,16 @@ const (
 	// comeUp is how long an owner or a namespace server may take.
 	comeUp = 2 * time.Minute
 )
+
+// size is how large a world is.
+type size struct {
+	owners int // data servers
+	// clientMemory is that of each client machine, in MiB.
+	clientMemory int
+}
+
+// small is the world of most tests.
+var small = size{owners: 2, clientMemory: 512}
 
 // world is a FileServer without an operator: the test itself writes what the operator would.
 type world struct {
@@ -46,7 +55,8 @@ type world struct {
 	binary, ganesha, root string
 	kubeconfig            string
 	authority             *mtls.Authority
-	owners                [owners]*exec.Cmd
+	// owners are the data servers.
+	owners []*exec.Cmd
 }
 
 // needed is an environment variable that hack/test-kernels.sh sets.
@@ -59,11 +69,12 @@ func needed(t *testing.T, name string) string {
 	return value
 }
 
-// newWorld starts all that there is, with a client for each of the kernels that chosen leaves of those that start here.
-func newWorld(t *testing.T, choose func(kernels []string) []string) *world {
+// newWorld starts all that there is, of a size, with a client for each of the kernels that choose leaves of those that start here.
+func newWorld(t *testing.T, size size, choose func(kernels []string) []string) *world {
 	t.Helper()
 	w := &world{
-		t: t, binary: needed(t, "HOWDAH_BINARY"), ganesha: needed(t, "HOWDAH_GANESHA_ROOT"), root: needed(t, "HOWDAH_CLIENTS_ROOT"),
+		t: t, owners: make([]*exec.Cmd, size.owners),
+		binary: needed(t, "HOWDAH_BINARY"), ganesha: needed(t, "HOWDAH_GANESHA_ROOT"), root: needed(t, "HOWDAH_CLIENTS_ROOT"),
 	}
 	// Not t.TempDir: ganesha does not export file systems of type tmpfs, which /tmp may be.
 	scratch, err := os.MkdirTemp(needed(t, "HOWDAH_KERNELS_SCRATCH"), "")
@@ -80,16 +91,16 @@ func newWorld(t *testing.T, choose func(kernels []string) []string) *world {
 		}
 	})
 	versions := choose(kernels(t, w.root))
-	layNetwork(t, owners, len(versions))
+	layNetwork(t, size.owners, len(versions))
 	w.startAPI()
-	for i := range owners {
+	for i := range size.owners {
 		w.declareOwner(i)
 		w.makeFolder(i)
 		w.startOwner(i)
 	}
 	w.startNamespaceServers()
 	for i, version := range versions {
-		w.clients = append(w.clients, bootClient(t, w.root, version, i, scratch))
+		w.clients = append(w.clients, bootClient(t, w.root, version, i, scratch, size.clientMemory))
 	}
 	return w
 }
@@ -261,13 +272,13 @@ func (w *world) share(name string, depth int32, edit func(*v1alpha1.FileShareSpe
 	if err := w.api.Status().Update(w.t.Context(), s); err != nil {
 		w.t.Fatal(err)
 	}
-	for i := range owners {
+	for i := range w.owners {
 		export := builders.ShareExport(kubeNamespace, fileServer, name, naming.DataServer(fileServer, int32(i)))
 		export.Spec.Mode, export.Spec.Access = "0777", everybody
 		w.create(export)
 	}
 	w.eventually("the owners serve "+name, func() bool {
-		for i := range owners {
+		for i := range w.owners {
 			if !w.serves(i, name) {
 				return false
 			}

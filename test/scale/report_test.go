@@ -18,7 +18,7 @@ func sample() outcome {
 			{directMount, []float64{60e6}},
 			{narrowMount, []float64{57e6}},
 		},
-		links:   []verdict.Link{{Name: "link of node1", Rate: 19e6, Cap: 20e6}, {Name: "all links together", Rate: 56e6, Cap: 60e6}},
+		links: []verdict.Link{{Name: "link of node1", Rate: 19e6, Cap: 20e6}, {Name: "all links together", Rate: 56e6, Cap: 60e6}},
 		windows: []verdict.Window{
 			{Name: "round 1, " + oneServer, Use: spare.Use{Idle: 0.3}}, {Name: "round 1, " + allServers, Use: spare.Use{Idle: 0.2, Stolen: 0.01}},
 		},

@@ -13,6 +13,7 @@ import (
 type Outcome int
 
 const (
+	// GoalsMet, GoalsNotMet: every ratio keeps its goal, or one does not. Invalid: nothing is judged.
 	GoalsMet    Outcome = 0
 	Invalid     Outcome = 3
 	GoalsNotMet Outcome = 4

@@ -13,9 +13,9 @@ import (
 // nodes' own kernel, which is newer than all, is tried beside them.
 var clientSuites = []string{"bullseye", "bookworm", "trixie"}
 
-// clientPackages are what users copy, pack and check out trees with.
+// clientPackages are what users copy, pack and check out trees with, and fio for random reads.
 var clientPackages = []string{
-	"attr", "e2fsprogs", "git", "iproute2", "kmod", "nfs-common", "procps", "python3", "rsync", "strace", "unzip", "zip",
+	"attr", "e2fsprogs", "fio", "git", "iproute2", "kmod", "nfs-common", "procps", "python3", "rsync", "strace", "unzip", "zip",
 }
 
 // clientRecipe counts up when the steps below change in a way the stamp can't see.
