@@ -28,8 +28,9 @@ type ledger struct {
 type book struct {
 	// taken is what admitted shares have.
 	taken limits.Taken
-	// waiting has the shares that may be admitted later.
+	// waiting has the shares that may be admitted later. asked is what all of them together request.
 	waiting map[types.NamespacedName]*v1alpha1.FileShare
+	asked   limits.Taken
 }
 
 // account is what is known of a share.
@@ -37,10 +38,11 @@ type account struct {
 	uid types.UID
 	// granted is the last grant; nil if the status has it.
 	granted *limits.Usage
-	// wants is what its specification requests, for one generation; nil if not computed yet.
+	// wants is what its specification requests, for one generation; nil if it was never among the waiting.
 	wants      *limits.Usage
 	generation int64
-	// in is the FileServer in whose book it is. tenant and has are what it counts as there, if it is admitted.
+	// in is the FileServer in whose book it is. tenant is whose it counts as there, and has what it counts as, if it is
+	// admitted; if not, it is among the waiting with wants.
 	in     types.NamespacedName
 	tenant string
 	has    *limits.Usage
@@ -100,7 +102,11 @@ func (l *ledger) keep(share *v1alpha1.FileShare, a account) {
 		a.has = &demand.Has
 		in.taken.Add(a.tenant, demand.Has)
 	default:
+		if a.wants == nil || a.generation != share.Generation {
+			a.wants, a.generation = ptr.To(wantsOf(share, nil)), share.Generation
+		}
 		in.waiting[key] = share
+		in.asked.Add(a.tenant, *a.wants)
 	}
 	l.shares[key] = a
 }
@@ -115,7 +121,10 @@ func (l *ledger) strike(key types.NamespacedName) {
 	if a.has != nil {
 		in.taken.Remove(a.tenant, *a.has)
 	}
-	delete(in.waiting, key)
+	if in.waiting[key] != nil {
+		in.asked.Remove(a.tenant, *a.wants)
+		delete(in.waiting, key)
+	}
 	if len(in.waiting) == 0 && in.taken.Total.Shares == 0 {
 		delete(l.books, a.in)
 	}
@@ -146,7 +155,13 @@ func (l *ledger) admit(o *observed, caps limits.Caps, s surroundings) limits.Gra
 	var waiting []limits.Demand
 	var taken limits.Taken
 	if own.Needs() {
-		waiting, taken = l.others(o, !own.Admitted, s)
+		var asked limits.Taken
+		taken, asked = l.others(o, s)
+		// Who is older matters only if there is no room for all. Looking through all that wait in each of their passes
+		// took a seventh of the operator's CPU with 4,096 new shares.
+		if !own.Admitted && caps.Fits(ptr.To(taken.Plus(asked)), own.Tenant, own.Wants) != nil {
+			waiting = l.waiting(o, s)
+		}
 	}
 	grant := caps.Admit(own, waiting, taken)
 	known.granted = nil
@@ -157,32 +172,44 @@ func (l *ledger) admit(o *observed, caps limits.Caps, s surroundings) limits.Gra
 	return grant
 }
 
-// others returns what the FileServer's other shares have, existing or not, and if the share is not admitted yet, the
-// demands of waiting ones. l is locked.
-func (l *ledger) others(o *observed, lettingIn bool, s surroundings) ([]limits.Demand, limits.Taken) {
-	taken := s.retained()
-	key := client.ObjectKeyFromObject(o.share)
-	in := l.books[types.NamespacedName{Namespace: o.namespace(), Name: o.share.Spec.FileServerRef.Name}]
+// book is the FileServer's of a pass; nil if no share of it is known. l is locked.
+func (l *ledger) book(o *observed) *book {
+	return l.books[types.NamespacedName{Namespace: o.namespace(), Name: o.share.Spec.FileServerRef.Name}]
+}
+
+// others returns what the FileServer's other shares have, existing or not, and the most that those that wait may get. l
+// is locked.
+func (l *ledger) others(o *observed, s surroundings) (taken, asked limits.Taken) {
+	taken = s.retained()
+	in := l.book(o)
 	if in == nil {
-		return nil, taken
+		return taken, asked
 	}
-	taken = in.taken.Plus(taken)
-	if own := l.shares[key]; own.has != nil {
+	taken, asked = in.taken.Plus(taken), in.asked.Plus(asked)
+	key := client.ObjectKeyFromObject(o.share)
+	switch own := l.shares[key]; {
+	case own.has != nil:
 		taken.Remove(own.tenant, *own.has)
+	case in.waiting[key] != nil:
+		asked.Remove(own.tenant, *own.wants)
 	}
-	var waiting []limits.Demand
-	for other, share := range in.waiting {
-		if !lettingIn || other == key || !mayWait(share, s.allows) {
+	return taken, asked
+}
+
+// waiting returns the demands of the FileServer's other shares that wait. l is locked.
+func (l *ledger) waiting(o *observed, s surroundings) (waiting []limits.Demand) {
+	in := l.book(o)
+	if in == nil {
+		return nil
+	}
+	for key, share := range in.waiting {
+		if key == client.ObjectKeyFromObject(o.share) || !mayWait(share, s.allows) {
 			continue
 		}
 		known := l.of(share)
-		if known.wants == nil || known.generation != share.Generation {
-			known.wants, known.generation = ptr.To(wantsOf(share, nil)), share.Generation
-			l.shares[other] = known
-		}
 		demand := demandOf(share, known, 0)
 		demand.Wants = *known.wants
 		waiting = append(waiting, demand)
 	}
-	return waiting, taken
+	return waiting
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -19,9 +20,9 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-// addUp is what a ledger must have, from all shares that exist: what the other shares of a FileServer have, and what
-// waiting ones request. granted has the grants that no status shows.
-func addUp(shares map[types.NamespacedName]*v1alpha1.FileShare, granted map[types.UID]limits.Usage, own *v1alpha1.FileShare) (waiting []limits.Demand, taken limits.Taken) {
+// addUp is what a ledger must have, from all shares that exist: what the other shares of a FileServer have, what waiting
+// ones request, and what all that are not admitted ask for. granted has the grants that no status shows.
+func addUp(shares map[types.NamespacedName]*v1alpha1.FileShare, granted map[types.UID]limits.Usage, own *v1alpha1.FileShare) (waiting []limits.Demand, taken, asked limits.Taken) {
 	for _, share := range shares {
 		if share.UID == own.UID || naming.ServerNamespace(share) != naming.ServerNamespace(own) || share.Spec.FileServerRef.Name != own.Spec.FileServerRef.Name {
 			continue
@@ -31,15 +32,17 @@ func addUp(shares map[types.NamespacedName]*v1alpha1.FileShare, granted map[type
 			known.granted = &usage
 		}
 		demand := demandOf(share, known, 0)
-		switch {
-		case demand.Admitted:
+		if demand.Admitted {
 			taken.Add(demand.Tenant, demand.Has)
-		case mayWait(share, crowdSurroundings(0).allows):
-			demand.Wants = wantsOf(share, nil)
+			continue
+		}
+		demand.Wants = wantsOf(share, nil)
+		asked.Add(demand.Tenant, demand.Wants)
+		if mayWait(share, crowdSurroundings(0).allows) {
 			waiting = append(waiting, demand)
 		}
 	}
-	return waiting, taken
+	return waiting, taken, asked
 }
 
 // Shares of two FileServers come, grow, shrink, are refused, recorded, deleted and made again under the same name, in
@@ -104,19 +107,49 @@ func compareLedger(t *testing.T, at string, l *ledger, shares map[types.Namespac
 	t.Helper()
 	for _, own := range shares {
 		o := passOf(own)
-		waiting, taken := l.others(o, true, crowdSurroundings(0))
-		wantWaiting, wantTaken := addUp(shares, granted, own)
+		taken, asked := l.others(o, crowdSurroundings(0))
+		waiting := l.waiting(o, crowdSurroundings(0))
+		wantWaiting, wantTaken, wantAsked := addUp(shares, granted, own)
 		for _, list := range [][]limits.Demand{waiting, wantWaiting} {
 			slices.SortFunc(list, func(a, b limits.Demand) int { return strings.Compare(a.Key, b.Key) })
 		}
-		if len(taken.ByTenant) == 0 {
-			taken.ByTenant = nil
-		}
-		if diff := cmp.Diff(wantTaken, taken); diff != "" {
+		if diff := cmp.Diff([]limits.Taken{wantTaken, wantAsked}, []limits.Taken{taken, asked}, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("%s, without %s (-sum +ledger):\n%s", at, client.ObjectKeyFromObject(own), diff)
 		}
 		if diff := cmp.Diff(wantWaiting, waiting); diff != "" {
 			t.Fatalf("%s, waiting beside %s (-sum +ledger):\n%s", at, client.ObjectKeyFromObject(own), diff)
+		}
+	}
+}
+
+// countingSurroundings counts how often a waiting share is looked at.
+type countingSurroundings struct {
+	crowdSurroundings
+	asked *int
+}
+
+func (c countingSurroundings) allows(namespace string) bool {
+	*c.asked++
+	return c.crowdSurroundings.allows(namespace)
+}
+
+// With thousands of new shares, each of their passes would look through all the others.
+func TestWaitingSharesAreLookedThroughOnlyIfThereIsNoRoomForAll(t *testing.T) {
+	for most, looked := range map[int]bool{20: false, 19: true} {
+		var c crowd
+		for range 20 {
+			c.add("team-a")
+		}
+		all := limits.Usage{Shares: most, Directories: 99, AccessNetworks: 99}
+		asked := 0
+		for i := range c.shares {
+			grant := c.ledger.admit(passOf(&c.shares[i]), limits.Caps{FileServer: "fs", Namespace: "ns", Total: all, PerNamespace: all}, countingSurroundings{asked: &asked})
+			if grant.Admitted != (i < most) {
+				t.Errorf("share %d of at most %d: %+v", i, most, grant)
+			}
+		}
+		if (asked > 0) != looked {
+			t.Errorf("20 shares, at most %d: %d looks at others", most, asked)
 		}
 	}
 }
