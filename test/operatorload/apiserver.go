@@ -72,6 +72,18 @@ func (s *apiServer) cpu(ctx context.Context) (time.Duration, error) {
 	return 0, errors.Join(errors.New("the API server does not tell its CPU seconds"), lines.Err())
 }
 
+// auditSize grows with each request of the operator.
+func (s *apiServer) auditSize() (int64, error) {
+	info, err := os.Stat(s.audit)
+	if errors.Is(err, os.ErrNotExist) { // Until the first one.
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
 // requests are the operator's since the last call, by what they did: "patch fileshares/status", "get pods: 404".
 func (s *apiServer) requests() (map[string]int, error) {
 	file, err := os.Open(s.audit)

@@ -52,7 +52,7 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&m.long, "many-shares", 0, "number of shares with the longest access lists for one FileServer; measures that instead")
 	flag.IntVar(&m.limit, "limit", 4096, "how many shares a FileServer can have: with --many-shares, others are added up to it, and one more")
 	flag.IntVar(&m.deleted, "deleted", 300, "how many of many shares are deleted at once")
-	profiles := flag.String("profiles", "", "folder for CPU profiles of the operator and the API server during each step; empty means none")
+	profiles := flag.String("profiles", "", "folder for CPU profiles of the operator and the API server during each step, and for the operator's heap after it; empty means none")
 	flag.Parse()
 	if m.long > 0 {
 		s.fileServers, s.shares, s.maxShares = 1, 0, int32(m.limit)

@@ -10,7 +10,7 @@ import (
 // quiet is how long nothing must happen for the operator to be done.
 const quiet = 2500 * time.Millisecond
 
-// pollEvery is how often the operator is asked: answering costs it some milliseconds, too.
+// pollEvery is how often to look whether the operator is done.
 const pollEvery = 500 * time.Millisecond
 
 // settleAllowance is how long the operator may go without a pass and still have something to do: what it waits for does not come.
@@ -105,6 +105,9 @@ func cost(ctx context.Context, operator *process, name string, times int, do fun
 		return figure{}, err
 	}
 	profiled := profile(ctx, operator, name)
+	if before.cpu, err = cpuSeconds(operator.command.Process.Pid); err != nil {
+		return figure{}, err
+	}
 	after := before
 	for round := range times {
 		if err := do(round); err != nil {
@@ -133,31 +136,54 @@ func cost(ctx context.Context, operator *process, name string, times int, do fun
 	}, nil
 }
 
-// settle waits until the operator has had nothing to do for a while, after this many passes at least.
+// settle waits until the operator has had nothing to do for a while, after this many passes at least. It asks the
+// operator itself only when the API server has had no request from it for that while, twice: with 4,096 shares an answer
+// takes 0.3 CPU seconds, and asking all the time was a tenth of what was measured. The CPU seconds that it returns are
+// those before it asked.
 func settle(ctx context.Context, operator *process, passes float64) (reading, error) {
-	var last reading
 	began := time.Now()
-	since, moved := began, began
-	for {
-		now, err := operator.read(ctx)
-		if err == nil && (now.passes != last.passes || now.writes != last.writes) {
-			moved = time.Now()
-		}
+	var last reading
+	for moved := began; ; {
+		now, err := operator.readWhenQuiet(ctx)
 		switch {
 		case err != nil && time.Since(began) > startAllowance:
 			return now, fmt.Errorf("the operator does not answer: %w", err)
 		case err != nil: // It is starting.
+		case now.passes == last.passes && now.writes == last.writes && now.waiting == 0 && now.passes >= passes:
+			now.cpu = last.cpu
+			return now, nil
+		case now.passes != last.passes || now.writes != last.writes:
+			moved, last = time.Now(), now
 		case time.Since(moved) > settleAllowance:
 			return now, fmt.Errorf("nothing happened for %s, with %.0f requests waiting, after %.0f passes of at least %.0f", settleAllowance, now.waiting, now.passes, passes)
-		case now.passes != last.passes || now.writes != last.writes || now.waiting > 0 || now.passes < passes:
-			since, last = time.Now(), now
-		case time.Since(since) >= quiet:
-			return now, nil
-		}
-		if err := wait(ctx, pollEvery); err != nil {
-			return now, err
+		default:
+			last = now
 		}
 	}
+}
+
+// readWhenQuiet reads what the operator has done, once the API server has had no request from it for a while.
+func (p *process) readWhenQuiet(ctx context.Context) (reading, error) {
+	last, since := int64(-1), time.Now()
+	for time.Since(since) < quiet {
+		size, err := p.server.auditSize()
+		if err != nil {
+			return reading{}, err
+		}
+		if size != last {
+			last, since = size, time.Now()
+		}
+		if err := wait(ctx, pollEvery); err != nil {
+			return reading{}, err
+		}
+	}
+	cpu, err := cpuSeconds(p.command.Process.Pid)
+	if err != nil {
+		return reading{}, err
+	}
+	r, err := p.read(ctx)
+	r.cpu = cpu
+	return r, err
 }
 
 // report is the table.

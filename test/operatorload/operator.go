@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -115,7 +116,7 @@ func (p *process) stop() {
 
 // reading is what the operator has done so far.
 type reading struct {
-	cpu                  time.Duration
+	cpu                  time.Duration // Not from its metrics: to answer with them costs CPU, too.
 	writes, passes       float64
 	waiting              float64 // Requests in queues and passes under way.
 	resident, peak, heap float64
@@ -155,8 +156,6 @@ func (r *reading) add(line string) {
 		return
 	}
 	switch name {
-	case "process_cpu_seconds_total":
-		r.cpu = time.Duration(value * float64(time.Second))
 	case "process_resident_memory_bytes":
 		r.resident = value
 	case "go_memstats_heap_inuse_bytes":
@@ -184,6 +183,31 @@ func parseMetric(line string) (name, labels string, value float64, ok bool) {
 	name, labels, _ = strings.Cut(line[:at], "{")
 	value, err := strconv.ParseFloat(line[at+1:], 64)
 	return name, labels, value, err == nil
+}
+
+// clockTick is the unit of times in /proc/PID/stat: USER_HZ is 100 on all architectures (getconf CLK_TCK).
+const clockTick = time.Second / 100
+
+// cpuSeconds is what a process has used of CPUs so far: utime and stime of proc_pid_stat(5).
+func cpuSeconds(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, in parentheses, can have spaces.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat has %q", pid, text)
+	}
+	var ticks time.Duration
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/%d/stat has %q: %w", pid, text, err)
+		}
+		ticks += time.Duration(n)
+	}
+	return ticks * clockTick, nil
 }
 
 // peakMemory is the most that a process had resident, in bytes.

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// profile writes CPU profiles of the operator and of the API server, one for each 10 seconds, until stop is called.
+// profile writes CPU profiles of the operator and of the API server, one for each 10 seconds, until stop is called, and
+// then one of the operator's heap.
 func profile(ctx context.Context, operator *process, step string) (stop func() error) {
 	folder := operator.server.profiles
 	if folder == "" {
@@ -20,7 +21,9 @@ func profile(ctx context.Context, operator *process, step string) (stop func() e
 	step = strings.ReplaceAll(step, " ", "-")
 	api := profileOne(ctx, filepath.Join(folder, "apiserver-"+step), operator.server.client, operator.server.url)
 	own := profileOne(ctx, filepath.Join(folder, "operator-"+step), http.DefaultClient, operator.profiles)
-	return func() error { return errors.Join(own(), api()) }
+	return func() error {
+		return errors.Join(own(), api(), download(ctx, filepath.Join(folder, "operator-"+step+"-heap.pprof"), http.DefaultClient, operator.profiles+"/debug/pprof/heap?gc=1"))
+	}
 }
 
 func profileOne(ctx context.Context, prefix string, client *http.Client, url string) (stop func() error) {
@@ -28,7 +31,7 @@ func profileOne(ctx context.Context, prefix string, client *http.Client, url str
 	end := make(chan struct{})
 	go func() {
 		for n := 0; ; n++ {
-			err := profileOnce(ctx, fmt.Sprintf("%s-%d.pprof", prefix, n), client, url)
+			err := download(ctx, fmt.Sprintf("%s-%d.pprof", prefix, n), client, url+"/debug/pprof/profile?seconds=10")
 			select {
 			case <-end:
 				done <- err
@@ -47,8 +50,8 @@ func profileOne(ctx context.Context, prefix string, client *http.Client, url str
 	}
 }
 
-func profileOnce(ctx context.Context, path string, client *http.Client, url string) error {
-	body, err := get(ctx, client, url+"/debug/pprof/profile?seconds=10")
+func download(ctx context.Context, path string, client *http.Client, url string) error {
+	body, err := get(ctx, client, url)
 	if err != nil {
 		return err
 	}
