@@ -1,9 +1,6 @@
 package namespace
 
 import (
-	"os"
-	"runtime/debug"
-
 	"github.com/howdah/howdah/internal/memory"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
@@ -27,9 +24,7 @@ const garbagePercent = 50
 
 // keepWithin has the garbage collector keep the process below its limit.
 func keepWithin(limit int64) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
-	}
+	memory.CollectAt(garbagePercent)
 	memory.KeepWithin(limit)
 }
 
