@@ -12,8 +12,8 @@ import (
 // Outcome is what a run shows and, but for errors (1) and wrong usage (2), the command's exit code.
 type Outcome int
 
+// Outcomes.
 const (
-	// GoalsMet, GoalsNotMet: every ratio keeps its goal, or one does not. Invalid: nothing is judged.
 	GoalsMet    Outcome = 0
 	Invalid     Outcome = 3
 	GoalsNotMet Outcome = 4
