@@ -88,9 +88,7 @@ var _ = Describe("A share from a snapshot in Ceph", Ordered, Label("ceph"), func
 				Expect(err).NotTo(HaveOccurred(), output)
 			}
 		}, NodeTimeout(limit))
-		fs := &v1alpha1.FileServer{}
-		Expect(c.Get(ctx, name, fs)).To(Succeed())
-		uid = v1alpha1.StorageIdentity(fs)
+		uid = identityOf(ctx, name)
 		Expect(c.Create(ctx, &v1alpha1.FileShare{
 			ObjectMeta: metav1.ObjectMeta{Name: original, Namespace: c.Namespace},
 			Spec: v1alpha1.FileShareSpec{

@@ -164,11 +164,9 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 		writer = "snapshot-writer"
 		many   = 50
 	)
-	var fs *v1alpha1.FileServer
-
 	BeforeAll(func(ctx SpecContext) {
 		files(ctx, "provisioning", map[string]string{"userID": provisioner.user, "userKey": provisioner.key})
-		fs = &v1alpha1.FileServer{
+		fs := &v1alpha1.FileServer{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.Namespace},
 			Spec: v1alpha1.FileServerSpec{Replicas: 2, Storage: v1alpha1.FileServerStorage{Ceph: v1alpha1.CephStorage{External: v1alpha1.ExternalCeph{
 				Monitors: monitors(), FSID: fsid, FileSystem: filesystem, RecoveryPool: "howdah", ProvisioningSecretRef: v1alpha1.SecretReference{Name: "provisioning"},
@@ -232,7 +230,8 @@ var _ = Describe("Snapshots of a share that Howdah made in Ceph", Ordered, Label
 	}, SpecTimeout(limit))
 
 	It("keep the share's data until they are deleted", func(ctx SpecContext) {
-		stored := request{"vol_name": filesystem, "group_name": ceph.Group(v1alpha1.StorageIdentity(fs)), "sub_name": ceph.Subvolume(v1alpha1.StorageIdentity(fs), share)}
+		identity := identityOf(ctx, name)
+		stored := request{"vol_name": filesystem, "group_name": ceph.Group(identity), "sub_name": ceph.Subvolume(identity, share)}
 		Expect(admin.must(ctx, toMgr("fs subvolume snapshot ls", stored))).To(ContainSubstring(`"before"`))
 		path := pathOf(ctx, "before")
 		output, err := c.Kubectl(ctx, "delete", "fsnap", "before", "--timeout=5m")

@@ -119,9 +119,7 @@ var _ = Describe("A FileServer whose steward works in Ceph", Ordered, ContinueOn
 
 	BeforeAll(func(ctx SpecContext) {
 		stewarded(ctx, name, 2)
-		fs := &v1alpha1.FileServer{}
-		Expect(c.Get(ctx, name, fs)).To(Succeed())
-		uid = v1alpha1.StorageIdentity(fs)
+		uid = identityOf(ctx, name)
 		DeferCleanup(func(ctx SpecContext) { // Before the FileServer's, which is deferred first.
 			output, err := c.Kubectl(ctx, "delete", "pod", near, far, "--ignore-not-found", "--grace-period=1", "--timeout=5m")
 			Expect(err).NotTo(HaveOccurred(), output)

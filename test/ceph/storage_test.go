@@ -49,6 +49,14 @@ func newFileServer(ctx context.Context, name string, change func(*v1alpha1.FileS
 	return fs
 }
 
+// identityOf reads the identity of a FileServer in Ceph, which the operator gives to those that have none in their specification.
+func identityOf(ctx context.Context, name string) string {
+	GinkgoHelper()
+	fs := &v1alpha1.FileServer{}
+	Expect(c.Get(ctx, name, fs)).To(Succeed())
+	return v1alpha1.StorageIdentity(fs)
+}
+
 func removeShare(ctx context.Context, uid, name string) {
 	GinkgoHelper()
 	in := request{"vol_name": filesystem, "group_name": ceph.Group(uid), "sub_name": ceph.Subvolume(uid, name)}
