@@ -25,10 +25,6 @@ import (
 	"github.com/howdah/howdah/internal/metrics"
 )
 
-// garbagePercent is how much garbage there may be beside what is in use, as long as the limit of memory allows it. With
-// Go's 100 the collector looked through the cache twice as often, and took a sixth of the CPU with 4,096 new shares.
-const garbagePercent = 200
-
 // leaderElectionID is the Lease of the active operator.
 const leaderElectionID = "howdah-operator"
 
@@ -117,7 +113,6 @@ func runOperator(o operatorOptions) error {
 		return fmt.Errorf("--pprof-bind-address is %q; it must be a loopback address, such as 127.0.0.1:6060: profiles have no authentication", o.profileAddress)
 	}
 	newLog(o.logLevel)
-	memory.CollectAt(garbagePercent)
 	memory.KeepWithin(memory.Limit())
 	config, err := ctrl.GetConfig()
 	if err != nil {

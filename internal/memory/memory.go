@@ -23,14 +23,6 @@ func Limit() int64 {
 	return 0
 }
 
-// CollectAt has the garbage collector begin when there is this much garbage, in percent of what is in use. Go's own
-// choice is 100. Where GOGC is set, it does nothing.
-func CollectAt(percent int) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
-	}
-}
-
 // KeepWithin has the garbage collector keep the process below a limit in bytes, and leaves a tenth for what it does not
 // count. Without a limit (0), or where GOMEMLIMIT is set, it does nothing.
 func KeepWithin(limit int64) {

@@ -28,16 +28,3 @@ func TestTheCollectorKeepsATenthFree(t *testing.T) {
 		})
 	}
 }
-
-func TestGOGCIsTheUsers(t *testing.T) {
-	before := debug.SetGCPercent(100)
-	t.Cleanup(func() { debug.SetGCPercent(before) })
-	for set, want := range map[string]int{"": 200, "70": 100} {
-		t.Setenv("GOGC", set)
-		debug.SetGCPercent(100)
-		CollectAt(200)
-		if got := debug.SetGCPercent(100); got != want {
-			t.Errorf("with GOGC=%q: %d, not %d", set, got, want)
-		}
-	}
-}

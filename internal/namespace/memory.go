@@ -1,6 +1,9 @@
 package namespace
 
 import (
+	"os"
+	"runtime/debug"
+
 	"github.com/howdah/howdah/internal/memory"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
@@ -24,7 +27,9 @@ const garbagePercent = 50
 
 // keepWithin has the garbage collector keep the process below its limit.
 func keepWithin(limit int64) {
-	memory.CollectAt(garbagePercent)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
 	memory.KeepWithin(limit)
 }
 
