@@ -28,11 +28,13 @@ var inCeph = os.Getenv(backendVariable) == "ceph"
 // What is about volumes has one of these labels, and is skipped elsewhere.
 const (
 	volumesHaveSizes = "volumes-have-sizes"
+	podsNeedRights   = "pods-need-rights"
 	volumesHaveOwner = "volumes-have-an-owner"
 )
 
 var aboutVolumes = map[string]string{
 	volumesHaveSizes: "it is about sizes and classes of volumes",
+	podsNeedRights:   "data servers of Ceph have no rights that a level refuses",
 	volumesHaveOwner: "it is about data that one data server has and no other",
 }
 

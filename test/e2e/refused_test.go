@@ -77,7 +77,7 @@ var _ = Describe("Pods that admission refuses", Label("refused"), func() {
 		}
 	}, SpecTimeout(bound(4*time.Minute)))
 
-	It("by Pod Security are named in the FileServer's conditions", func(ctx SpecContext) {
+	It("by Pod Security are named in the FileServer's conditions", Label(podsNeedRights), func(ctx SpecContext) {
 		namespace := refusedNamespace(ctx, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
 		serve(ctx, namespace)
 		Eventually(ctx, conditionOf(namespace, v1alpha1.FileServerServersAvailable)).Should(And(
