@@ -52,7 +52,7 @@ func TestModel(t *testing.T) {
 	if into == "" {
 		t.Skip("a benchmark: make bench-model runs it")
 	}
-	link, rounds := setting(t, "HOWDAH_MODEL_LINK", 800), setting(t, "HOWDAH_MODEL_ROUNDS", 3)
+	link, rounds := setting(t, "HOWDAH_MODEL_LINK", 400), setting(t, "HOWDAH_MODEL_ROUNDS", 3)
 	w := newWorld(t, size{owners: modelServers, clientMemory: modelMemory}, func(kernels []string) []string { return kernels[len(kernels)-1:] })
 	b := &bench{world: w, c: w.clients[0], run: &model.Run{
 		When: time.Now(), Kernel: w.clients[0].kernel, CPUs: runtime.NumCPU(), Servers: modelServers, Link: float64(link) * 1e6,

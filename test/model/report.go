@@ -70,7 +70,7 @@ func (r *Run) Report() (string, verdict.Outcome) {
 		}
 		fmt.Fprintf(&text, "  - %s\n", reason)
 	}
-	text.WriteString("Run it again when the machine has nothing else to do, or with slower links (HOWDAH_MODEL_LINK=400).\n")
+	text.WriteString("Run it again when the machine has nothing else to do, or with slower links (HOWDAH_MODEL_LINK).\n")
 	return text.String(), verdict.Invalid
 }
 
