@@ -42,7 +42,9 @@ func (o *observed) failoverInput() failover.Input {
 	}
 	for i := range o.nodes {
 		node := &o.nodes[i]
-		in.Nodes[node.Name] = o.failoverNode(node)
+		seen := failoverNode(node)
+		seen.Renewed, seen.Closed = o.renewed[node.Name], o.closedNodes[node.Name]
+		in.Nodes[node.Name] = seen
 	}
 	for name := range o.dataServers {
 		in.Servers = append(in.Servers, o.failoverServer(name))

@@ -29,10 +29,10 @@ func failsOverByPower(fs *v1alpha1.FileServer) bool {
 	return fs.Spec.Failover.Fencing == v1alpha1.FailoverFencingPower
 }
 
-func (o *observed) failoverNode(node *corev1.Node) failover.Node {
+// failoverNode is what a Node itself says.
+func failoverNode(node *corev1.Node) failover.Node {
 	return failover.Node{
-		Ready: nodeReady(node), BootID: node.Status.NodeInfo.BootID, Renewed: o.renewed[node.Name],
-		UID: string(node.UID), Silent: nodeSilent(node), Closed: o.closedNodes[node.Name], Off: saysOff(node),
+		Ready: nodeReady(node), BootID: node.Status.NodeInfo.BootID, UID: string(node.UID), Silent: nodeSilent(node), Off: saysOff(node),
 	}
 }
 
@@ -159,7 +159,7 @@ func (r *Reconciler) isStillOff(ctx context.Context, plan failover.Plan, name st
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false, fmt.Errorf("node %s: %w", name, err)
 	}
-	isOff, refusal := failover.IsOff(plan.Fences[at], (&observed{}).failoverNode(&node), err == nil)
+	isOff, refusal := failover.IsOff(plan.Fences[at], failoverNode(&node), err == nil)
 	if !isOff {
 		ctrl.LoggerFrom(ctx).Info("the failover stops: the machine is not known to be off any more", "node", name, "why", refusal.Message)
 	}

@@ -96,6 +96,11 @@ func (p *planner) continueByPower(fence Fence) {
 func (p *planner) detach(server Server, fence Fence, may bool, refusal Refusal) {
 	var left []string
 	fault := ""
+	// With that taint Kubernetes detaches by itself.
+	if fence.Evidence == OutOfServiceTaint || p.Nodes[fence.Node].Off == OutOfServiceTaint {
+		may = false
+	}
+	isSettled := !fence.Deleted.IsZero() && p.Now.Sub(fence.Deleted) >= settle
 	for _, volume := range server.Volumes {
 		for _, attachment := range volume.Attachments {
 			if attachment.Node != fence.Node {
@@ -105,7 +110,7 @@ func (p *planner) detach(server Server, fence Fence, may bool, refusal Refusal) 
 			if attachment.Fault != "" {
 				fault = "; its driver reports: " + attachment.Fault
 			}
-			if may && !attachment.Ending && fence.Evidence != OutOfServiceTaint && p.Nodes[fence.Node].Off != OutOfServiceTaint && !fence.Deleted.IsZero() && p.Now.Sub(fence.Deleted) >= settle {
+			if may && isSettled && !attachment.Ending {
 				p.plan.Detach = append(p.plan.Detach, attachment)
 			}
 		}
