@@ -31,7 +31,7 @@ func runAttachDetach() {
 	GinkgoHelper()
 	program := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager")
 	if _, err := os.Stat(program); err != nil {
-		Skip("KUBEBUILDER_ASSETS has no kube-controller-manager: hack/lab/lab assets builds one")
+		Fail("KUBEBUILDER_ASSETS has no kube-controller-manager: hack/lab/lab assets builds one")
 	}
 	kubeconfig := clientcmdapi.NewConfig()
 	kubeconfig.Clusters["c"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
