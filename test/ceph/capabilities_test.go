@@ -4,16 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/cluster"
 )
 
@@ -69,10 +72,24 @@ var _ = Describe("Directories that namespace servers have scanned", Ordered, Lab
 		inodes := strings.Fields(sh(ctx, user, "cd %s/train && for d in ?; do echo data >$d/file || exit 1; done; stat -c %%i ?/.", mountPoint))
 		Expect(inodes).To(HaveLen(6))
 
-		By("losing the ShareDirectories: the leader scans every data server")
-		before := owners(ctx, share)
-		Expect(c.DeleteAllOf(ctx, &internalv1.ShareDirectory{}, client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: share})).To(Succeed())
-		Eventually(ctx, func(ctx context.Context) map[string][]string { return owners(ctx, share) }).WithTimeout(3 * time.Minute).Should(Equal(before))
+		By("losing what is known of each data server, and the namespace servers: the leader scans every data server")
+		exports := func(ctx context.Context) []internalv1.ShareExport {
+			list := &internalv1.ShareExportList{}
+			Expect(c.List(ctx, list, client.InNamespace(c.Namespace))).To(Succeed())
+			return slices.DeleteFunc(list.Items, func(e internalv1.ShareExport) bool { return e.Spec.FileShareRef.Name != share })
+		}
+		Expect(exports(ctx)).To(HaveLen(servers))
+		for _, export := range exports(ctx) {
+			Expect(c.Client.Status().Patch(ctx, &export, client.RawPatch(types.MergePatchType, []byte(`{"status":{"inventory":null}}`)))).To(Succeed())
+		}
+		selector := []string{}
+		for key, value := range naming.SelectNamespaceServers(name) {
+			selector = append(selector, key+"="+value)
+		}
+		output, err := c.Kubectl(ctx, "delete", "pods", "-l", strings.Join(selector, ","), "--timeout=5m")
+		Expect(err).NotTo(HaveOccurred(), output)
+		// A scan of a data server ends with its inventory.
+		Eventually(ctx, exports).WithTimeout(3 * time.Minute).Should(HaveEach(HaveField("Status.Inventory.FileShareUID", Not(BeEmpty()))))
 		for _, inode := range inodes {
 			Expect(holders(ctx, inode)).To(Equal(1), "clients of Ceph with capabilities of inode %s of %v", inode, inodes)
 		}
