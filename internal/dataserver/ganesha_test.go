@@ -300,6 +300,7 @@ func runScenarios(t *testing.T) {
 		{"a restart that is pending is reported", aRestartIsPending},
 		{"a client reclaims from another address", clientsAreKnownByTheirOwner},
 		{"a slow start leaves clients their grace", graceIsForClients},
+		{"clients of a long outage reclaim", clientsOfALongOutage},
 		{"a client that is late is kept", lateClientsAreKept},
 		{"unfinished requests delay no other client", unfinishedRequests},
 		{"the gate admits what an export admits", gateAdmits},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/dataservertest"
@@ -33,15 +35,22 @@ func reclaimBy(owner string) operation {
 // fileBeforeAKill makes a client that has a file open, kills ganesha and returns the process that was and the file's handle.
 func fileBeforeAKill(t *testing.T, s *dataServer, folder string) (pid int, file operation) {
 	t.Helper()
+	file = fileOfAClient(t, folder)
+	pid = s.pid()
+	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
+	return pid, file
+}
+
+// fileOfAClient makes a client that ganesha remembers, and a file in the folder of share alpha. It returns the file's handle.
+func fileOfAClient(t *testing.T, folder string) (file operation) {
+	t.Helper()
 	mustWork(t, "make a file", os.WriteFile(folder+"/file", nil, 0o666))
 	mustWork(t, "let all write", os.Chmod(folder+"/file", 0o666))
 	before := dialWire(t, "10.99.0.1:2049", 1) // The only client: ganesha waits for all that it had.
 	before.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
 	results := before.results(user, append(lookUp("alpha", "0", "file"), &nfsv4.NfsArgop4_OP_GETFH{})...)
 	handle := results[len(results)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
-	pid = s.pid()
-	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-	return pid, &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
+	return &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
 }
 
 // graceIsForClients: a start may take longer than the grace period (a storage that is slow to mount, a busy node), so that no client could have
@@ -159,5 +168,41 @@ func clientsAreKnownByTheirOwner(t *testing.T) {
 			t.Fatal("all have reclaimed, and the grace period does not end")
 		}
 		after.Run(user, lookUp("alpha", "0")...) // By path: a first call after a start need not have a handle.
+	}
+}
+
+// clientsOfALongOutage: Linux waits about as long between two connections as it has waited so far. So a client of a server that was away for 20 s
+// may come 20 s after the server's start, long after a configured grace period of 4 s; its locks would be lost.
+func clientsOfALongOutage(t *testing.T) {
+	const grace, away = 4, 20
+	want := func(spec *dataservertest.Wanted) {
+		spec.LeaseSeconds, spec.GraceSeconds = 2, grace
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	}
+	s := boot(t, "outage", 1)
+	s.apply(want)
+	before := s.settle()
+	file := fileOfAClient(t, "/volumes/outage/0/alpha")
+	s.stop()
+	before.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(time.Now().Add(-away * time.Second))), SeenBy: "training-namespace-x"}
+
+	s = bootAgain(t, "outage", 1, before)
+	s.apply(want)
+	if after := s.settle(); len(after.RestartPending) > 0 {
+		t.Errorf("the settings %v are reported to wait for a restart", after.RestartPending)
+	}
+	time.Sleep((grace + 2) * time.Second)
+	late := dialWire(t, "10.99.0.1:2049", 1)
+	if status := late.Run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
+		t.Fatalf("a client that comes %d s after the start is refused to reclaim with %s", grace+2, client.StatusName(status))
+	}
+	// No other client has anything to reclaim.
+	late.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	late.Run(user, lookUp("alpha", "0")...)
+	for began := time.Now(); s.supervisor.State().InGrace; time.Sleep(50 * time.Millisecond) {
+		if time.Since(began) > timeout {
+			t.Fatal("all have reclaimed, and the grace period does not end")
+		}
+		late.Run(user, lookUp("alpha", "0")...)
 	}
 }

@@ -117,8 +117,7 @@ func newMishaps(ctx context.Context, seed uint64, rare bool) *mishaps {
 	}
 	if rare {
 		m.kinds = append(m.kinds, mishap{scaleNamespace, scaleNamespaceServers})
-		// A node that was without power for longer than the grace period may cost a client its lock (docs/reliability.md), so make test leaves it out.
-		if nodeOff != "" && os.Getenv("SOAK_MINUTES") != "" {
+		if nodeOff != "" {
 			m.kinds = append(m.kinds, mishap{powerOff, switchSomeNodeOff})
 		}
 	}

@@ -24,6 +24,8 @@ type ends struct {
 	at   time.Time
 	// seen is the number of ganesha's ends that last is about; start is the start that has to come up again.
 	seen, start int
+	// downSince is since when clients could not reclaim their state before this process began; zero if it is the first. It never changes.
+	downSince time.Time
 	// away is true until the data server serves again after the last end.
 	away bool
 }
@@ -61,7 +63,16 @@ func (e *ends) begin(status internalv1.DataServerStatus, podIP string, now time.
 	if cause != v1alpha1.EndPodStopped {
 		e.base++
 	}
+	e.downSince = at
+	if earlier := status.LastEnd; earlier != nil && earlier.EndTime != nil && earlier.EndTime.Time.Before(at) && !gaveGrace(status) {
+		e.downSince = earlier.EndTime.Time
+	}
 	e.set(cause, message, at, e.base, 0)
+}
+
+// gaveGrace tells whether clients could reclaim their state for a whole grace period after the last end.
+func gaveGrace(status internalv1.DataServerStatus) bool {
+	return status.LastEnd.ServedAfterMilliseconds != nil && !meta.IsStatusConditionFalse(status.Conditions, internalv1.GraceEnded)
 }
 
 func (e *ends) set(cause v1alpha1.EndCause, message string, at time.Time, count int64, start int) {

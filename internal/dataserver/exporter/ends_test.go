@@ -88,3 +88,33 @@ func TestEndsOfGaneshaAreCountedWithThoseOfEarlierProcesses(t *testing.T) {
 		t.Errorf("got %+v", e.last)
 	}
 }
+
+// Who starts ganesha has to know for how long clients have tried to connect.
+func TestAProcessKnowsSinceWhenClientsCouldNotReclaim(t *testing.T) {
+	unreachable := leftBy("10.0.0.1", v1alpha1.ReasonReady, time.Hour, 1)
+	unreachable.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(endsNow.Add(-70 * time.Second))), SeenBy: "training-namespace-x"}
+	unreachable.LastEnd.ServedAfterMilliseconds = ptr.To[int64](600)
+	neverServed := leftBy("10.0.0.2", internalv1.ReasonServerDown, 80*time.Second, 1)
+	inGrace := leftBy("10.0.0.2", v1alpha1.ReasonReady, 80*time.Second, 1)
+	inGrace.LastEnd.ServedAfterMilliseconds = ptr.To[int64](50_000)
+	graceEnded := *inGrace.DeepCopy()
+	inGrace.Conditions = append(inGrace.Conditions, metav1.Condition{Type: internalv1.GraceEnded, Status: metav1.ConditionFalse})
+	graceEnded.Conditions = append(graceEnded.Conditions, metav1.Condition{Type: internalv1.GraceEnded, Status: metav1.ConditionTrue})
+	for name, test := range map[string]struct {
+		status internalv1.DataServerStatus
+		ago    time.Duration
+	}{
+		"the first process":                       {internalv1.DataServerStatus{}, -1},
+		"the pod did not answer":                  {unreachable, 70 * time.Second},
+		"the pod was stopped in order":            {leftBy("10.0.0.1", internalv1.ReasonStopping, 4*time.Second, 0), 4 * time.Second},
+		"it has not served since its last end":    {neverServed, 80 * time.Second},
+		"the container ended in its grace period": {inGrace, 80 * time.Second},
+		"the container ended later":               {graceEnded, 0},
+	} {
+		var e ends
+		e.begin(test.status, "10.0.0.2", endsNow)
+		if test.ago < 0 && !e.downSince.IsZero() || test.ago >= 0 && !e.downSince.Equal(endsNow.Add(-test.ago)) {
+			t.Errorf("%s: %s", name, e.downSince)
+		}
+	}
+}

@@ -177,6 +177,10 @@ func (m *Exporter) BeforeStart(ctx context.Context, hostname string) {
 	}
 }
 
+// DownSince is since when the data server did not serve before this process; zero if it is the first. It is for the supervisor, which runs after
+// the exporter has read the status.
+func (m *Exporter) DownSince() time.Time { return m.ends.downSince }
+
 // Run works until the context ends, then stops ganesha and reports it.
 func (m *Exporter) Run(ctx context.Context) error {
 	supervised, stopGanesha := context.WithCancel(context.WithoutCancel(ctx))

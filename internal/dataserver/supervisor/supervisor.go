@@ -3,8 +3,6 @@ package supervisor
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +33,7 @@ const (
 	reloadWait = 30 * time.Second
 )
 
-// Config is how ganesha is started. Port and Changed aside, all fields are required.
+// Config is how ganesha is started. Port, DownSince and Ended aside, all fields are required.
 type Config struct {
 	// Binary is the ganesha.nfsd to run, ConfigFile its configuration, which must exist before Run, and PIDFile where it writes its process ID.
 	Binary, ConfigFile, PIDFile string
@@ -53,6 +51,8 @@ type Config struct {
 	Port uint16
 	// BeforeStart runs before each start, while ganesha is not running.
 	BeforeStart func(ctx context.Context)
+	// DownSince returns since when the data server did not serve before this process, zero if that is not known. Unset: it is not known.
+	DownSince func() time.Time
 	// Changed is called whenever the state changes. It must not block.
 	Changed func()
 	// Ended is called for each end that was not asked for, with the signal's name or "exit". It must not block. Unset: nothing is called.
@@ -88,6 +88,8 @@ type State struct {
 	Initialized bool
 	// InGrace is true while it waits for clients to reclaim their state.
 	InGrace bool
+	// DownSince is since when clients could not reclaim their state; zero since a grace period has ended.
+	DownSince time.Time
 	// AtWork are its slow operations.
 	AtWork atWork
 	// NoRecordAt is when it last could not remember a client for its next start; zero if it always could.
@@ -208,7 +210,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 	// that move between addresses hang. A constant one hides lost writes.
 	command := exec.Command(s.Binary, "-F", "-E", epoch, "-f", s.ConfigFile, "-L", "STDOUT", "-p", s.PIDFile)
 	command.Env = append(s.Keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.RoundsFile, "HOWDAH_MOUNTS="+MountsFile(s.ConfigFile),
-		"HOWDAH_MOVING="+s.MovingFile, "HOWDAH_MOVING_TAKEN="+s.MovingTakenFile, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+		"HOWDAH_MOVING="+s.MovingFile, "HOWDAH_MOVING_TAKEN="+s.MovingTakenFile, s.awayEnvironment(), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
 	environment, err := PrepareRoot(s.Root, s.ConfigFile)
 	if err != nil {
 		return fmt.Errorf("making ganesha's root directory: %w", err)
@@ -238,7 +240,7 @@ func (s *Supervisor) once(ctx context.Context) error {
 	s.update(func(state *State) {
 		*state = State{
 			Starts: state.Starts + 1, PID: command.Process.Pid, Config: string(config), Since: time.Now(),
-			LastExit: state.LastExit, Ends: state.Ends, LastEnd: state.LastEnd,
+			LastExit: state.LastExit, Ends: state.Ends, LastEnd: state.LastEnd, DownSince: state.DownSince,
 		}
 	})
 	s.Log.Info("started ganesha", "pid", command.Process.Pid, "epoch", epoch)
@@ -252,6 +254,9 @@ func (s *Supervisor) once(ctx context.Context) error {
 	_ = output.Close()
 	s.update(func(state *State) {
 		state.PID, state.Initialized, state.InGrace, state.Since, state.LastExit = 0, false, false, time.Now(), describeExit(err)
+		if state.DownSince.IsZero() {
+			state.DownSince = state.Since
+		}
 		if ctx.Err() == nil && state.asked != state.Starts {
 			state.Ends++
 			state.LastEnd = End{At: state.Since, How: state.LastExit, Start: state.Starts}
@@ -316,7 +321,7 @@ func (s *Supervisor) read(line logLine) {
 		s.note(func(state *State) { state.InGrace = true })
 	case strings.Contains(line.message, lineNotInGrace):
 		// Reported at once: others may be replaced now.
-		s.update(func(state *State) { state.InGrace = false })
+		s.update(func(state *State) { state.InGrace, state.DownSince = false, time.Time{} })
 	case strings.Contains(line.message, lineNoRecord), strings.Contains(line.message, lineNoRadosRecord):
 		s.note(func(state *State) { state.NoRecordAt = time.Now() })
 	}
@@ -388,13 +393,4 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-}
-
-func randomEpoch() (string, error) {
-	var bytes [4]byte
-	if _, err := rand.Read(bytes[:]); err != nil {
-		return "", fmt.Errorf("choosing ganesha's epoch: %w", err)
-	}
-	// 0 would mean "not given".
-	return strconv.FormatUint(uint64(max(binary.NativeEndian.Uint32(bytes[:]), 1)), 10), nil
 }

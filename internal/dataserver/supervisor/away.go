@@ -1,0 +1,29 @@
+package supervisor
+
+import (
+	"strconv"
+	"time"
+)
+
+// maxAway is the most that a grace period is longer than configured. Linux connects after some 3, 9, 21, 45, 93 and 189 s: clients of an outage
+// of up to 189 s come within this time of its end.
+const maxAway = 90 * time.Second
+
+// secondsAway is by how many seconds a grace period that begins now is longer than configured, after clients could not reclaim anything since a
+// time; zero if it is not known. Clients try ever more rarely, and may come as long after the start as they have waited for it.
+func secondsAway(downSince, now time.Time) int {
+	if downSince.IsZero() {
+		return 0
+	}
+	return int(min(max(now.Sub(downSince), 0), maxAway) / time.Second)
+}
+
+// awayEnvironment gives ganesha the time for which its clients had no server (patch 0433).
+func (s *Supervisor) awayEnvironment() string {
+	state := s.State()
+	if state.Starts == 0 && state.DownSince.IsZero() && s.DownSince != nil {
+		state.DownSince = s.DownSince()
+		s.note(func(now *State) { now.DownSince = state.DownSince })
+	}
+	return "HOWDAH_SECONDS_AWAY=" + strconv.Itoa(secondsAway(state.DownSince, time.Now()))
+}
