@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
 // openWaitingRoom gives its address, how many were let in, and what ends it.
@@ -32,6 +34,14 @@ func openWaitingRoom(t *testing.T, stay time.Duration, places int) (address stri
 	}
 	t.Cleanup(end)
 	return listener.Addr().String(), entered, end
+}
+
+// The address of a data server without a pod leads there: the probe of another namespace server must not take it for the data server.
+func TestAWaitingRoomIsNoDataServerThatAnswers(t *testing.T) {
+	address, entered, _ := openWaitingRoom(t, waitingTime, 1)
+	if err := nfs.Knock(t.Context(), address); !errors.Is(err, syscall.ECONNRESET) || entered.Load() != 1 {
+		t.Errorf("%v, %d were let in", err, entered.Load())
+	}
 }
 
 // waitThere connects, and tells in the channel how that ended and after how long.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"syscall"
+	"time"
 )
 
 // probeOwner is the same for all probes of a process: the server replaces the unconfirmed
@@ -32,16 +33,31 @@ func NullVia(ctx context.Context, addr string, connect func(context.Context, str
 	return nil
 }
 
-// Knock tells whether a server takes connections: it answers NULL, or it ends the connection, as data servers do with addresses
-// that none of their exports lets in. One that hangs does neither.
+// atOnce is how soon a server that does not let an address in ends its connection. The waiting room of a namespace server, where the
+// address of a data server leads while it has no pod, resets later: after half a second.
+const atOnce = 400 * time.Millisecond
+
+// Knock tells whether a server takes connections: it answers NULL, or it ends the connection at once, as data servers do with addresses
+// that none of their exports lets in. One that hangs does neither, nor does a waiting room.
 func Knock(ctx context.Context, addr string) error {
-	err := Null(ctx, addr)
-	for _, ended := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, ended) {
+	began := time.Now() // Before it connects: on a busy machine this process may hear of the connection long after the other end.
+	l, err := dial(ctx, dialTCP, addr)
+	if err != nil {
+		return err
+	}
+	defer l.fail(ErrClosed)
+	if _, err = l.call(ctx, procedureNull, Credentials{}, nil); err == nil {
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
+		return nil // In order: a waiting room resets.
+	}
+	for _, ended := range []error{io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, ended) && time.Since(began) < atOnce {
 			return nil
 		}
 	}
-	return err
+	return fmt.Errorf("call NULL on %s: %w", addr, err)
 }
 
 // Identify asks a server what it calls itself, also during its grace period. It leaves no client behind.

@@ -332,6 +332,44 @@ func TestAServerThatIsNotThere(t *testing.T) {
 	}
 }
 
+// Whoever lets clients wait resets them later than a data server that does not let an address in. An orderly end is no waiting room's.
+func TestAnEndOfAConnectionCountsIfItComesAtOnceOrInOrder(t *testing.T) {
+	for name, tc := range map[string]struct {
+		after time.Duration
+		reset bool
+		is    bool
+	}{
+		"a reset at once": {reset: true, is: true},
+		"a late reset":    {after: 500 * time.Millisecond, reset: true},
+		"a late end":      {after: 500 * time.Millisecond, is: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = listener.Close() }()
+			go func() {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				if tc.reset {
+					_ = conn.(*net.TCPConn).SetLinger(0)
+				} else {
+					_, _ = conn.Read(make([]byte, 1<<10)) // What is not read makes the end a reset.
+				}
+				time.Sleep(tc.after)
+				_ = conn.Close()
+			}()
+			if err := client.Knock(t.Context(), listener.Addr().String()); (err == nil) != tc.is {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestProbes(t *testing.T) {
 	s := serve(t, newTree(), "127.0.0.1:0")
 	if err := client.Null(context.Background(), s.addr); err != nil {
