@@ -27,6 +27,9 @@ func DataServerObject(in FileServerInput, ordinal int32) *internalv1ac.DataServe
 	for _, network := range in.NodeNetworks {
 		spec.WithNodeNetworks(network.String())
 	}
+	for _, address := range in.LostNodeAddresses[name] {
+		spec.WithLostNodeAddresses(address.String())
+	}
 	if slices.Contains(in.ToBeIdle, name) {
 		spec.WithNewDirectories(internalv1.NewDirectoriesForbid)
 	}

@@ -53,6 +53,8 @@ type FileServerInput struct {
 	DirectoryLimits internalv1.DirectoryLimits
 	// NodeNetworks are the Nodes of access rules.
 	NodeNetworks []netip.Prefix
+	// LostNodeAddresses are, by data server, those of the node from which a failover took it.
+	LostNodeAddresses map[string][]netip.Addr
 	// Fences are the pods whose clients the storage must refuse.
 	Fences []internalv1.PodFence
 	// Rollout is how pods of data servers are replaced.

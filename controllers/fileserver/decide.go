@@ -77,6 +77,8 @@ func decide(o *observed, images desired.Images) decision {
 		WaitingRooms: o.waitingRooms(),
 		NodeNetworks: networks,
 
+		LostNodeAddresses: o.lostNodeAddresses(),
+
 		DirectoryLimits: directoryLimits(o.fileServer),
 		Fences:          fencesInAPI(d.failover.Fences),
 		Rollout:         desired.Rollout{Replacing: d.rollout.OnDelete},

@@ -206,3 +206,43 @@ func clientsOfALongOutage(t *testing.T) {
 		late.Run(user, lookUp("alpha", "0")...)
 	}
 }
+
+// lostClients: a node was lost with a data server and with clients. All others have reclaimed, and wait for new opens until grace ends. Lost clients
+// get as long as after any other start.
+func lostClients(t *testing.T) {
+	const grace, away, lost = 4, 60, "10.99.0.2"
+	want := func(spec *dataservertest.Wanted) {
+		spec.LeaseSeconds, spec.GraceSeconds = 2, grace
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	}
+	s := boot(t, "lost-clients", 1)
+	s.apply(want)
+	before := s.settle()
+	file := fileOfAClient(t, "/volumes/lost-clients/0/alpha")
+	wireFrom(t, "a client on the lost node", lost).results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	s.stop()
+	before.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(time.Now().Add(-away * time.Second))), SeenBy: "training-namespace-x"}
+
+	s = bootAgain(t, "lost-clients", 1, before)
+	s.apply(func(spec *dataservertest.Wanted) {
+		want(spec)
+		spec.LostNodeAddresses = []string{"10.88.0.3", lost, "10.244.2.1"}
+	})
+	s.settle()
+	began := time.Now()
+	survivor := dialWire(t, "10.99.0.1:2049", 1)
+	if status := survivor.Run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
+		t.Fatalf("the survivor is refused to reclaim with %s", client.StatusName(status))
+	}
+	survivor.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	for s.supervisor.State().InGrace {
+		if time.Since(began) > away/2*time.Second {
+			t.Fatalf("after %s grace has not ended", time.Since(began))
+		}
+		time.Sleep(50 * time.Millisecond)
+		survivor.Run(user, lookUp("alpha", "0")...)
+	}
+	if took := time.Since(began); took < (grace-2)*time.Second {
+		t.Errorf("grace ended after %s: the lost client had not as long as after any other start", took)
+	}
+}

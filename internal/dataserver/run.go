@@ -205,8 +205,8 @@ func newProcess(options Options, with parts) (*process, error) {
 				options.Log.Error("finding out which directories have moved failed: ganesha does not start before that is known", "err", err)
 			}
 		},
-		DownSince: func() time.Time { return p.exporter.DownSince() },
-		Changed:   func() { p.exporter.Wake() }, Ended: p.metrics.GaneshaEnded,
+		Outage:  func() supervisor.Outage { return p.exporter.Outage() },
+		Changed: func() { p.exporter.Wake() }, Ended: p.metrics.GaneshaEnded,
 	})
 	p.exporter = exporter.New(exporter.Config{
 		NodeName: options.NodeName, PodIP: options.PodIP, ConfigFile: options.configFile(), Keys: keys,

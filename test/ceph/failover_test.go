@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,7 +32,7 @@ const (
 // No administrator acts in this story.
 var _ = Describe("A data server in Ceph whose node loses its power, with failover", Ordered, Label("ceph", "lost-node", "failover"), func() {
 	const (
-		name, share, pod = "failover", "kept-up", "failover-user"
+		name, share, pod, gone = "failover", "kept-up", "failover-user", "failover-lost-user"
 	)
 	var lost string // The node.
 
@@ -83,7 +84,7 @@ var _ = Describe("A data server in Ceph whose node loses its power, with failove
 		output, err := c.Kubectl(ctx, "patch", "fileserver", name, "--type=merge", "--patch", `{"spec":{"failover":{"fencing":"Storage"}}}`)
 		Expect(err).NotTo(HaveOccurred(), output)
 		DeferCleanup(func(ctx SpecContext) {
-			output, err := c.Kubectl(ctx, "delete", "pod", pod, "--ignore-not-found", "--grace-period=1", "--timeout=5m")
+			output, err := c.Kubectl(ctx, "delete", "pod", pod, gone, "--ignore-not-found", "--grace-period=1", "--timeout=5m")
 			Expect(err).NotTo(HaveOccurred(), output)
 			output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--ignore-not-found", "--timeout=5m")
 			Expect(err).NotTo(HaveOccurred(), output)
@@ -117,6 +118,13 @@ var _ = Describe("A data server in Ceph whose node loses its power, with failove
 			Name: pod, Claims: map[string]string{mountPoint: share}, NodeSelector: map[string]string{corev1.LabelHostname: survivor},
 		})).To(Succeed())
 		Expect(c.WaitPodReady(ctx, pod)).To(Succeed())
+		// It is lost with the node.
+		Expect(c.RunClient(ctx, cluster.ClientPod{
+			Name: gone, Claims: map[string]string{mountPoint: share}, NodeSelector: map[string]string{corev1.LabelHostname: lost},
+		})).To(Succeed())
+		Expect(c.WaitPodReady(ctx, gone)).To(Succeed())
+		output, err = c.Shell(ctx, gone, "for d in "+mountPoint+"/d*; do echo here >$d/of-the-lost-node; done")
+		Expect(err).NotTo(HaveOccurred(), output)
 	}, NodeTimeout(limit))
 
 	It("is served from another node by itself, without errors or lost data, and the node is used again when it is back", func(ctx SpecContext) {
@@ -140,7 +148,14 @@ var _ = Describe("A data server in Ceph whose node loses its power, with failove
 		Eventually(ctx, func(ctx context.Context) *metav1.Time { return server(ctx, target).LastFailover.ServingTime }).
 			WithTimeout(3 * time.Minute).ShouldNot(BeNil())
 		record := server(ctx, target).LastFailover
-		time.Sleep(30 * time.Second) // Grace and leases are over.
+		// The client on the lost node does not come to reclaim.
+		Eventually(ctx, func(ctx context.Context) (bool, error) {
+			object := &internalv1.DataServer{}
+			err := c.Get(ctx, target, object)
+			return meta.IsStatusConditionTrue(object.Status.Conditions, internalv1.GraceEnded), err
+		}).WithTimeout(30 * time.Second).Should(BeTrue())
+		AddReportEntry("from the cut until grace has ended, with a client on the lost node", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
+		time.Sleep(30 * time.Second) // Leases are over.
 		result, err := running.Stop(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		after := func(at *metav1.Time) string {

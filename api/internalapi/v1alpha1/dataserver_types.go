@@ -107,6 +107,16 @@ type DataServerSpec struct {
 	// +optional
 	NodeNetworks []string `json:"nodeNetworks,omitempty"`
 
+	// lostNodeAddresses are the addresses of the node from which a failover took the server, until its clients have had
+	// a grace period since. Clients at these addresses are gone with the node, so the grace period, which is longer
+	// after an outage, is not longer for them.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	// +listType=atomic
+	// +optional
+	LostNodeAddresses []string `json:"lostNodeAddresses,omitempty"`
+
 	// moves are the directories that are copied to this server's volumes, or from them. It follows from spec.move of
 	// the ShareDirectories, which data servers may not read.
 	// +kubebuilder:validation:MaxItems=64

@@ -163,6 +163,11 @@ func (in *DataServerSpec) DeepCopyInto(out *DataServerSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.LostNodeAddresses != nil {
+		in, out := &in.LostNodeAddresses, &out.LostNodeAddresses
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Moves != nil {
 		in, out := &in.Moves, &out.Moves
 		*out = make([]MoveTask, len(*in))

@@ -81,6 +81,12 @@ func (e *ends) set(cause v1alpha1.EndCause, message string, at time.Time, count 
 	e.at, e.start, e.away = at, start, true
 }
 
+// Outage is for the supervisor, which runs after the exporter has read the DataServer: since when the server did not serve before this process,
+// zero if it is the first, and the addresses whose clients are lost with their node.
+func (m *Exporter) Outage() supervisor.Outage {
+	return supervisor.Outage{Since: m.ends.downSince, LostClients: *m.lostClients.Load()}
+}
+
 // observe notes new ends of ganesha, and that the data server serves again.
 func (e *ends) observe(state supervisor.State, ready bool, now time.Time) {
 	if state.Ends != e.seen {

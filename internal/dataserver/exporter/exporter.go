@@ -115,6 +115,8 @@ type Exporter struct {
 	// storageBack is when the storage answered again after it had not; storageAway belongs to the goroutine that watches its health.
 	storageBack atomic.Pointer[time.Time]
 	storageAway bool
+	// lostClients are those of Outage.
+	lostClients atomic.Pointer[[]string]
 
 	// The rest belongs to the goroutine of run.
 	dataServer *internalv1.DataServer
@@ -177,10 +179,6 @@ func (m *Exporter) BeforeStart(ctx context.Context, hostname string) {
 	}
 }
 
-// DownSince is since when the data server did not serve before this process; zero if it is the first. It is for the supervisor, which runs after
-// the exporter has read the status.
-func (m *Exporter) DownSince() time.Time { return m.ends.downSince }
-
 // Run works until the context ends, then stops ganesha and reports it.
 func (m *Exporter) Run(ctx context.Context) error {
 	supervised, stopGanesha := context.WithCancel(context.WithoutCancel(ctx))
@@ -194,6 +192,7 @@ func (m *Exporter) Run(ctx context.Context) error {
 			return nil
 		case next := <-m.Desired:
 			m.dataServer, m.exports = next.Server, next.Exports
+			m.lostClients.Store(&next.Server.Spec.LostNodeAddresses)
 			m.ends.begin(m.dataServer.Status, m.PodIP, m.now())
 			if nodes, err := clusterNodes(m.dataServer, m.Nodes.Gateways); err == nil { // The pass reports what can't be read.
 				m.Nodes.Set(nodes.networks)

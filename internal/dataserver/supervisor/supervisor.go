@@ -33,7 +33,7 @@ const (
 	reloadWait = 30 * time.Second
 )
 
-// Config is how ganesha is started. Port, DownSince and Ended aside, all fields are required.
+// Config is how ganesha is started. Port, Outage and Ended aside, all fields are required.
 type Config struct {
 	// Binary is the ganesha.nfsd to run, ConfigFile its configuration, which must exist before Run, and PIDFile where it writes its process ID.
 	Binary, ConfigFile, PIDFile string
@@ -51,8 +51,8 @@ type Config struct {
 	Port uint16
 	// BeforeStart runs before each start, while ganesha is not running.
 	BeforeStart func(ctx context.Context)
-	// DownSince returns since when the data server did not serve before this process, zero if that is not known. Unset: it is not known.
-	DownSince func() time.Time
+	// Outage returns what clients of before have been through. Unset: nothing is known.
+	Outage func() Outage
 	// Changed is called whenever the state changes. It must not block.
 	Changed func()
 	// Ended is called for each end that was not asked for, with the signal's name or "exit". It must not block. Unset: nothing is called.
@@ -210,7 +210,8 @@ func (s *Supervisor) once(ctx context.Context) error {
 	// that move between addresses hang. A constant one hides lost writes.
 	command := exec.Command(s.Binary, "-F", "-E", epoch, "-f", s.ConfigFile, "-L", "STDOUT", "-p", s.PIDFile)
 	command.Env = append(s.Keys.environment(), "HOWDAH_EXPORT_ROUNDS="+s.RoundsFile, "HOWDAH_MOUNTS="+MountsFile(s.ConfigFile),
-		"HOWDAH_MOVING="+s.MovingFile, "HOWDAH_MOVING_TAKEN="+s.MovingTakenFile, s.awayEnvironment(), "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+		"HOWDAH_MOVING="+s.MovingFile, "HOWDAH_MOVING_TAKEN="+s.MovingTakenFile, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C")
+	command.Env = append(command.Env, s.outageEnvironment()...)
 	environment, err := PrepareRoot(s.Root, s.ConfigFile)
 	if err != nil {
 		return fmt.Errorf("making ganesha's root directory: %w", err)

@@ -123,6 +123,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: leaseSeconds
       type:
         scalar: numeric
+    - name: lostNodeAddresses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: lostVolumes
       type:
         list:

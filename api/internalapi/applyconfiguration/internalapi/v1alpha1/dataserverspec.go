@@ -43,6 +43,10 @@ type DataServerSpecApplyConfiguration struct {
 	// DataServer and not in every ShareExport, so that a new node costs one write for each server. Namespace servers
 	// read it here too.
 	NodeNetworks []string `json:"nodeNetworks,omitempty"`
+	// lostNodeAddresses are the addresses of the node from which a failover took the server, until its clients have had
+	// a grace period since. Clients at these addresses are gone with the node, so the grace period, which is longer
+	// after an outage, is not longer for them.
+	LostNodeAddresses []string `json:"lostNodeAddresses,omitempty"`
 	// moves are the directories that are copied to this server's volumes, or from them. It follows from spec.move of
 	// the ShareDirectories, which data servers may not read.
 	Moves []MoveTaskApplyConfiguration `json:"moves,omitempty"`
@@ -155,6 +159,16 @@ func (b *DataServerSpecApplyConfiguration) WithNewDirectories(value internalapiv
 func (b *DataServerSpecApplyConfiguration) WithNodeNetworks(values ...string) *DataServerSpecApplyConfiguration {
 	for i := range values {
 		b.NodeNetworks = append(b.NodeNetworks, values[i])
+	}
+	return b
+}
+
+// WithLostNodeAddresses adds the given value to the LostNodeAddresses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the LostNodeAddresses field.
+func (b *DataServerSpecApplyConfiguration) WithLostNodeAddresses(values ...string) *DataServerSpecApplyConfiguration {
+	for i := range values {
+		b.LostNodeAddresses = append(b.LostNodeAddresses, values[i])
 	}
 	return b
 }

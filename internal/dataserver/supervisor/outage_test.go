@@ -33,13 +33,15 @@ func TestGaneshaKnowsSinceWhenClientsHaveWaited(t *testing.T) {
 	directory := t.TempDir()
 	binary, config, given := filepath.Join(directory, "ganesha"), filepath.Join(directory, "ganesha.conf"), filepath.Join(directory, "given")
 	// Grace ends with SIGUSR1 only.
-	program := "#!/bin/sh\ntrap 'echo \"" + lineNotInGrace + "\"' USR1\necho $HOWDAH_SECONDS_AWAY >>" + given + "\necho '" + lineInGrace + "'\necho '" +
+	program := "#!/bin/sh\ntrap 'echo \"" + lineNotInGrace + "\"' USR1\necho $HOWDAH_SECONDS_AWAY $HOWDAH_LOST_CLIENTS >>" + given + "\necho '" + lineInGrace + "'\necho '" +
 		lineInitialized + "'\nwhile :; do sleep 0.02; done\n"
 	mustWork(t, "write a program", os.WriteFile(binary, []byte(program), 0o755))
 	mustWork(t, "write its configuration", os.WriteFile(config, nil, 0o600))
 	s := New(Config{
 		Binary: binary, ConfigFile: config, PIDFile: filepath.Join(directory, "pid"), Log: quiet, BeforeStart: func(context.Context) {}, Changed: func() {},
-		DownSince: func() time.Time { return time.Now().Add(-40*time.Second - 300*time.Millisecond) },
+		Outage: func() Outage {
+			return Outage{Since: time.Now().Add(-40*time.Second - 300*time.Millisecond), LostClients: []string{"10.88.0.3", "10.244.2.1"}}
+		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -69,7 +71,11 @@ func TestGaneshaKnowsSinceWhenClientsHaveWaited(t *testing.T) {
 	<-ended
 	text, err := os.ReadFile(given)
 	mustWork(t, "read what it was given", err)
-	seconds := strings.Fields(string(text))
+	const lost = " 10.88.0.3,10.244.2.1\n"
+	if strings.Count(string(text), lost) != 3 {
+		t.Errorf("the starts were given %q, not all lost clients", text)
+	}
+	seconds := strings.Fields(strings.ReplaceAll(string(text), lost, "\n"))
 	if len(seconds) != 3 || seconds[0] != "40" || seconds[1] < "40" || seconds[1] > "59" || seconds[2] > "5" {
 		t.Errorf("the starts were given %q seconds", seconds)
 	}
