@@ -41,23 +41,17 @@ const atOnce = 400 * time.Millisecond
 // that none of their exports lets in. One that hangs does neither, nor does a waiting room.
 func Knock(ctx context.Context, addr string) error {
 	began := time.Now() // Before it connects: on a busy machine this process may hear of the connection long after the other end.
-	l, err := dial(ctx, dialTCP, addr)
-	if err != nil {
-		return err
+	err := Null(ctx, addr)
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil // An end in order: a waiting room resets.
 	}
-	defer l.fail(ErrClosed)
-	if _, err = l.call(ctx, procedureNull, Credentials{}, nil); err == nil {
-		return nil
-	}
-	if errors.Is(err, io.EOF) {
-		return nil // In order: a waiting room resets.
-	}
+	// A reset that comes before this process sees the connection is an error of connect(2), and counts as well.
 	for _, ended := range []error{io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, ended) && time.Since(began) < atOnce {
 			return nil
 		}
 	}
-	return fmt.Errorf("call NULL on %s: %w", addr, err)
+	return err
 }
 
 // Identify asks a server what it calls itself, also during its grace period. It leaves no client behind.
