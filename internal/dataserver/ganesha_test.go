@@ -302,6 +302,7 @@ func runScenarios(t *testing.T) {
 		{"a slow start leaves clients their grace", graceIsForClients},
 		{"clients of a long outage reclaim", clientsOfALongOutage},
 		{"lost clients make grace no longer", lostClients},
+		{"a client that reclaims may finish", whoReclaimsMayFinish},
 		{"a client that is late is kept", lateClientsAreKept},
 		{"unfinished requests delay no other client", unfinishedRequests},
 		{"the gate admits what an export admits", gateAdmits},

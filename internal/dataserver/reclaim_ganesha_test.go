@@ -198,13 +198,7 @@ func clientsOfALongOutage(t *testing.T) {
 	}
 	// No other client has anything to reclaim.
 	late.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	late.Run(user, lookUp("alpha", "0")...)
-	for began := time.Now(); s.supervisor.State().InGrace; time.Sleep(50 * time.Millisecond) {
-		if time.Since(began) > timeout {
-			t.Fatal("all have reclaimed, and the grace period does not end")
-		}
-		late.Run(user, lookUp("alpha", "0")...)
-	}
+	s.graceEndsSoon(late)
 }
 
 // lostClients: a node was lost with a data server and with clients. All others have reclaimed, and wait for new opens until grace ends. Lost clients
@@ -244,5 +238,55 @@ func lostClients(t *testing.T) {
 	}
 	if took := time.Since(began); took < (grace-2)*time.Second {
 		t.Errorf("grace ended after %s: the lost client had not as long as after any other start", took)
+	}
+}
+
+// whoReclaimsMayFinish: reclaiming takes longer than grace where the storage stands still meanwhile.
+func whoReclaimsMayFinish(t *testing.T) {
+	const grace = 4
+	s := boot(t, "finish", 1)
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.LeaseSeconds, spec.GraceSeconds = 2, grace
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
+	s.settle()
+	pid, file := fileBeforeAKill(t, s, "/volumes/finish/0/alpha")
+	s.await("another process", func(dataservertest.Reported) bool {
+		return s.pid() != 0 && s.pid() != pid && s.supervisor.State().Initialized
+	})
+	came := dialWire(t, "10.99.0.1:2049", 1)
+	for began := time.Now(); time.Since(began) < (grace+3)*time.Second; time.Sleep(200 * time.Millisecond) {
+		came.Run(user, lookUp("alpha", "0")...) // It lives.
+	}
+	if status := came.Run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
+		t.Fatalf("a client that came in time and reclaims late is refused with %s", client.StatusName(status))
+	}
+	came.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	s.graceEndsSoon(came)
+
+	// One that leaves without having finished keeps no other client waiting.
+	pid = s.pid()
+	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
+	s.await("another process", func(dataservertest.Reported) bool {
+		return s.pid() != 0 && s.pid() != pid && s.supervisor.State().Initialized
+	})
+	left := dialWire(t, "10.99.0.1:2049", 1)
+	left.send(root, &nfsv4.NfsArgop4_OP_DESTROY_SESSION{OpdestroySession: nfsv4.DestroySession4args{DsaSessionid: left.session}})
+	status, _ := left.send(root, &nfsv4.NfsArgop4_OP_DESTROY_CLIENTID{OpdestroyClientid: nfsv4.DestroyClientid4args{DcaClientid: left.clientID}})
+	if status != nfsv4.NFS4_OK {
+		t.Fatalf("DESTROY_CLIENTID: %s", client.StatusName(status))
+	}
+	time.Sleep((grace + 1) * time.Second)
+	s.graceEndsSoon(dialWireAs(t, "another client", "10.99.0.1:2049", 1))
+}
+
+// graceEndsSoon waits for the end of grace, which calls of a client make ganesha look at.
+func (s *dataServer) graceEndsSoon(w *wire) {
+	s.t.Helper()
+	for began := time.Now(); s.supervisor.State().InGrace; time.Sleep(50 * time.Millisecond) {
+		if time.Since(began) > 5*time.Second {
+			s.t.Fatal("grace does not end")
+		}
+		w.Run(user, lookUp("alpha", "0")...)
 	}
 }
