@@ -77,7 +77,7 @@ format: ##+ gofumpt and import order
 .PHONY: lint
 lint: lint-api ## golangci-lint over everything
 	$$($(tool) golangci-lint) run ./...
-	for module in hack/lab hack/lab/provisioner hack/pictures hack/release hack/tools/testrun; do (cd $$module && $$($(tool) golangci-lint) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
+	for module in hack/lab hack/lab/network hack/lab/provisioner hack/pictures hack/release hack/tools/testrun; do (cd $$module && $$($(tool) golangci-lint) run -c $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 .PHONY: lint-api
 lint-api: ##+ kube-api-linter over api/, without exclusions
@@ -176,6 +176,10 @@ test-ceph-failures: packages ##+ OSD, MDS, mon, node, space or network of a Ceph
 .PHONY: test-failover
 test-failover: packages ##+ With Ceph, a node loses its power: its data server is served elsewhere by itself (goal: 20 s)
 	HOWDAH_E2E_LABELS=failover hack/test.sh ceph
+
+.PHONY: test-failover-volumes
+test-failover-volumes: packages ##+ With volumes of the network, a node loses its power: served elsewhere once it is known
+	HOWDAH_E2E_NETWORK_VOLUMES=yes HOWDAH_E2E_LABELS=network-volumes hack/test.sh e2e
 
 .PHONY: test-arm64
 test-arm64: packages ##+ The tests that run a real ganesha, with the one of the server image for arm64, under QEMU

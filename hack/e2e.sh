@@ -5,7 +5,8 @@
 #   hack/e2e.sh go test ./test/e2e/...
 #
 # HOWDAH_E2E_LAB names the lab; HOWDAH_E2E_KEEP=yes leaves it up, also for the next run. HOWDAH_E2E_CEPH=yes puts a Ceph into
-# it, too (hack/ceph.sh), and the image of a ganesha that signs no handles.
+# it, too (hack/ceph.sh), and the image of a ganesha that signs no handles. HOWDAH_E2E_NETWORK_VOLUMES=yes gives it the storage
+# class network, whose volumes every node can use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
@@ -32,6 +33,11 @@ if [ "${HOWDAH_E2E_CEPH:-}" = yes ]; then
   # Beside a data server a node has the mgr or the mon, an OSD and an MDS.
   lab_flags=(--memory 2500M)
   export HOWDAH_UNSIGNED_IMAGE=howdah/unsigned:dev
+fi
+
+if [ "${HOWDAH_E2E_NETWORK_VOLUMES:-}" = yes ]; then
+  lab_flags+=(--network-volumes)
+  export HOWDAH_E2E_NETWORK_CLASS=network
 fi
 
 finish() {

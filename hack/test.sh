@@ -52,7 +52,7 @@ unit() {
   run 1 unit -- go test -json -timeout 30m $(unit_packages)
   # The modules with code of this project, but for those that only exist to compile Kubernetes.
   local module
-  for module in hack/lab hack/lab/provisioner hack/pictures hack/release; do
+  for module in hack/lab hack/lab/network hack/lab/provisioner hack/pictures hack/release; do
     if [ -n "$(find "$module" -name '*_test.go' -print -quit)" ]; then
       run 1 "${module//\//-}" -- go -C "$module" test -json ./...
     fi
@@ -88,7 +88,7 @@ integration() {
 }
 
 # apart leaves out the specs of the end-to-end suite that have targets of their own, because they take long or take the whole cluster.
-apart='!lost-node && !install && !random-kills && !consistency && !rollout && !disaster && !move-kills'
+apart='!lost-node && !network-volumes && !install && !random-kills && !consistency && !rollout && !disaster && !move-kills'
 
 e2e() {
   local with=(hack/e2e.sh)

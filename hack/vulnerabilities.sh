@@ -9,7 +9,7 @@ program=$(mktemp -d)/govulncheck
 trap 'rm -rf "$(dirname "$program")"' EXIT
 remind "building govulncheck" go -C hack/release build -o "$program" golang.org/x/vuln/cmd/govulncheck
 found=0
-for module in . hack/lab hack/lab/provisioner hack/pictures hack/release; do
+for module in . hack/lab hack/lab/network hack/lab/provisioner hack/pictures hack/release; do
   echo "vulnerabilities: $module" >&2
   status=0
   "$program" -C "$module" ${GOVULNDB:+-db "$GOVULNDB"} ./... || status=$?

@@ -43,16 +43,17 @@ func up(args []string) error {
 	nodes := flags.Int("nodes", 3, "number of nodes")
 	caps := flags.String("nic-cap", "0", "Mbit/s, both ways: one number for all nodes, or node1=160,node2=160")
 	memory := flags.String("memory", "1500M", "memory of a node")
+	network := flags.Bool("network-volumes", false, "a storage class network, whose volumes every node can use, one at a time")
 	_ = flags.Parse(args) // ExitOnError.
 	limits, err := plan.ParseCaps(*caps, *nodes)
 	if err != nil {
 		return err
 	}
-	settings := plan.Settings{Name: *name, Nodes: *nodes, Memory: *memory, Caps: limits}
+	settings := plan.Settings{Name: *name, Nodes: *nodes, Memory: *memory, Caps: limits, NetworkVolumes: *network}
 	if err := settings.Validate(); err != nil {
 		return err
 	}
-	c, base, err := fillCache()
+	c, base, err := fillCache(*network)
 	if err != nil {
 		return err
 	}
@@ -243,13 +244,18 @@ func openCache(part cache.Part, work func(*cache.Cache) error) error {
 	return work(c)
 }
 
-// fillCache makes what is missing of everything that `up` needs.
-func fillCache() (filled *cache.Cache, base string, err error) {
+// fillCache makes what is missing of everything that `up` needs, with network volumes or without.
+func fillCache(networkVolumes bool) (filled *cache.Cache, base string, err error) {
 	err = openCache(cache.Machines, func(c *cache.Cache) error {
 		filled = c
 		c.BaseInUse = lab.UsesBase
 		for _, step := range []func() error{c.InstallPackages, c.BuildKernel, c.Programs, c.RootFS} {
 			if err := step(); err != nil {
+				return err
+			}
+		}
+		if networkVolumes {
+			if err := c.NetworkPrograms(); err != nil {
 				return err
 			}
 		}
@@ -261,8 +267,9 @@ func fillCache() (filled *cache.Cache, base string, err error) {
 
 func build(args []string) error {
 	flags, _ := newFlags("build")
+	network := flags.Bool("network-volumes", false, "also what a lab with --network-volumes runs")
 	_ = flags.Parse(args)
-	c, base, err := fillCache()
+	c, base, err := fillCache(*network)
 	if err != nil {
 		return err
 	}

@@ -42,12 +42,22 @@ func (c *Cache) Assets() (string, error) {
 	return dir, nil
 }
 
-// Programs builds every program.
+// Programs builds what every lab runs.
 func (c *Cache) Programs() error {
 	if _, err := c.Assets(); err != nil {
 		return err
 	}
 	for _, p := range []func() error{c.containerd, c.loader, c.coredns, c.provisioner, c.pause} {
+		if err := p(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NetworkPrograms builds what only a lab with network volumes runs.
+func (c *Cache) NetworkPrograms() error {
+	for _, p := range []func() error{c.network, c.attacher} {
 		if err := p(); err != nil {
 			return err
 		}
@@ -88,6 +98,16 @@ func (c *Cache) provisioner() error {
 	return c.goBuild("provisioner", "provisioner", "-tags", kubernetesTags, "-ldflags", "-s -w")
 }
 
+// network makes and serves the volumes that every node can use, and is their CSI driver.
+func (c *Cache) network() error {
+	return c.goBuild("network", "network", "-tags", kubernetesTags, "-ldflags", "-s -w")
+}
+
+// attacher is Kubernetes' own: it calls the CSI driver for each VolumeAttachment.
+func (c *Cache) attacher() error {
+	return c.goBuildPackage("attacher", "csi-attacher", "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher", "-ldflags", "-s -w")
+}
+
 func (c *Cache) loader() error {
 	return c.goBuild("loader", "loader", "-tags", containerdTags, "-ldflags", "-s -w")
 }
@@ -98,6 +118,11 @@ func (c *Cache) pause() error {
 
 // goBuild builds the module in a folder of hack/lab into bin/name.
 func (c *Cache) goBuild(folder, name string, flags ...string) error {
+	return c.goBuildPackage(folder, name, ".", flags...)
+}
+
+// goBuildPackage builds a package that the module in a folder of hack/lab names, with the versions of that module.
+func (c *Cache) goBuildPackage(folder, name, pkg string, flags ...string) error {
 	dir := filepath.Join(c.Source, folder)
 	var sources []string
 	for _, pattern := range []string{"*.go", "go.mod", "go.sum"} {
@@ -116,9 +141,9 @@ func (c *Cache) goBuild(folder, name string, flags ...string) error {
 		files: []string{c.Bin(name)},
 		stamp: hash(append([]string{sum}, flags...)...),
 		make: func() error {
-			c.pace.expect(countPackages(dir, flags))
+			c.pace.expect(countPackages(dir, pkg, flags))
 			args := append([]string{"build", "-v", "-trimpath", "-o", c.Bin(name)}, flags...)
-			return c.goRun(dir, nil, append(args, ".")...)
+			return c.goRun(dir, nil, append(args, pkg)...)
 		},
 	})
 }
@@ -163,8 +188,8 @@ func (c *Cache) goRun(dir string, env []string, args ...string) error {
 }
 
 // countPackages is how many packages a build may have to compile, 0 if Go can't tell.
-func countPackages(dir string, flags []string) int {
-	cmd := exec.Command("go", append(append([]string{"list", "-deps"}, flags...), ".")...)
+func countPackages(dir, pkg string, flags []string) int {
+	cmd := exec.Command("go", append(append([]string{"list", "-deps"}, flags...), pkg)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
 	out, err := sys.Capture(cmd)

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"path/filepath"
 	"strconv"
 
 	"github.com/howdah/howdah/hack/lab/internal/api"
@@ -90,6 +91,25 @@ func (p *Plane) schedulerArgs() []string {
 		"--bind-address=127.0.0.1",
 		"--leader-elect=false",
 		"--v=1",
+	}
+}
+
+func (p *Plane) volumesSocket() string { return filepath.Join(p.Dir, "network-volumes", "csi.sock") }
+
+// volumesEnvironment is what the storage of network volumes needs to know.
+func (p *Plane) volumesEnvironment() []string {
+	return []string{
+		"ADDRESS=" + plan.Volumes(), "DATA_DIR=" + filepath.Join(p.Dir, "network-volumes", "data"), "CSI_SOCKET=" + p.volumesSocket(),
+		"API_SERVER=" + plan.APIServer(), "PKI_DIR=" + p.file(""),
+	}
+}
+
+func (p *Plane) attacherArgs() []string {
+	return []string{
+		"--csi-address=" + p.volumesSocket(),
+		"--kubeconfig=" + p.file(attacher.File+".kubeconfig"),
+		"--leader-election=false",
+		"--v=2",
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 
 // Stop ends the control plane, in the reverse order of its start.
 func (p *Plane) Stop(grace time.Duration) error {
-	names := Programs()
+	names := p.Programs()
 	slices.Reverse(names)
 	for _, name := range names {
 		if err := p.Table.Stop(name, grace); err != nil {

@@ -29,6 +29,7 @@ var (
 	scheduler = pki.Identity{File: "scheduler", User: "system:kube-scheduler"}
 	proxy     = pki.Identity{File: "kube-proxy", User: "system:kube-proxy"}
 	volumes   = pki.Identity{File: "volumes", User: "howdah-lab:volumes"}
+	attacher  = pki.Identity{File: "csi-attacher", User: "howdah-lab:csi-attacher"}
 )
 
 // Kubeconfig is the administrator's, for programs outside the lab.
@@ -44,7 +45,7 @@ func (p *Plane) Prepare() error {
 	}
 	p.CA = ca
 	identities := []pki.Identity{
-		admin, manager, scheduler, proxy, volumes,
+		admin, manager, scheduler, proxy, volumes, attacher,
 		{File: "kubelet-client", User: "kube-apiserver", Group: "system:masters"},
 		{File: "front-proxy", User: "front-proxy"},
 		{File: "apiserver", User: "kube-apiserver", Hosts: []string{
@@ -60,7 +61,7 @@ func (p *Plane) Prepare() error {
 	if err := ca.Key("service-accounts.key"); err != nil {
 		return err
 	}
-	for _, id := range []pki.Identity{manager, scheduler} {
+	for _, id := range []pki.Identity{manager, scheduler, attacher} {
 		if err := ca.Kubeconfig(p.file(id.File+".kubeconfig"), plan.APIServer(), id); err != nil {
 			return err
 		}
@@ -110,19 +111,32 @@ func (p *Plane) Start(port int) error {
 	if err := p.start("kube-controller-manager", p.managerArgs()); err != nil {
 		return err
 	}
-	return p.start("kube-scheduler", p.schedulerArgs())
+	if err := p.start("kube-scheduler", p.schedulerArgs()); err != nil || !p.Settings.NetworkVolumes {
+		return err
+	}
+	if err := p.startWith(p.volumesEnvironment(), "network", []string{"serve"}); err != nil {
+		return err
+	}
+	return p.start("csi-attacher", p.attacherArgs())
 }
 
-// Programs are the daemons of the control plane.
-func Programs() []string {
-	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+// Programs are the daemons of the control plane, and of the network volumes where the lab has them.
+func (p *Plane) Programs() []string {
+	names := []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+	if p.Settings.NetworkVolumes {
+		names = append(names, "network", "csi-attacher")
+	}
+	return names
 }
 
-func (p *Plane) start(name string, args []string) error {
+func (p *Plane) start(name string, args []string) error { return p.startWith(nil, name, args) }
+
+func (p *Plane) startWith(environment []string, name string, args []string) error {
 	return p.Table.Start(sys.Daemon{
 		Name:  name,
 		Path:  filepath.Join(p.Bin, name),
 		Args:  args,
+		Env:   environment,
 		Log:   filepath.Join(p.Dir, "logs", name+".log"),
 		NetNS: plan.NetNS(p.Settings.Name),
 	})

@@ -23,6 +23,8 @@ type Config struct {
 	// Bake makes the node import the archives of its inbox into its disk and switch
 	// itself off, instead of joining a cluster.
 	Bake bool `json:"bake,omitempty"`
+	// NetworkVolumes runs the CSI node plugin of the lab's network volumes.
+	NetworkVolumes bool `json:"networkVolumes,omitempty"`
 }
 
 func readConfig() (Config, error) {

@@ -35,6 +35,9 @@ func Keep() error {
 	}
 	go keepService("containerd", containerdCommand())
 	go keepService("volumes", volumesCommand(config.Node))
+	if config.NetworkVolumes {
+		go keepService("network-volumes", networkCommand(config.Node))
+	}
 	go func() {
 		waitFor(containerdSocket, 5*time.Minute)
 		go keepService("kubelet", kubeletCommand(config.Node))

@@ -56,6 +56,14 @@ func volumesCommand(node plan.Node) []string {
 	}
 }
 
+// networkCommand is the CSI node plugin. kubelet finds it by the socket beside its plugins.
+func networkCommand(node plan.Node) []string {
+	return []string{
+		"/usr/bin/env", "NODE_NAME=" + node.Name, "ADDRESS=" + plan.Volumes(), "CSI_SOCKET=/var/lib/kubelet/plugins/network.howdah-lab/csi.sock",
+		Share + "/bin/network", "node",
+	}
+}
+
 func writeServiceConfigs(config Config) error {
 	if err := writeContainerdConfig(); err != nil {
 		return err

@@ -69,6 +69,11 @@ func (l *Lab) fillShare(node plan.Node, share string) error {
 	if err := sys.LinkOrCopy(filepath.Join(l.rec.Cache, "bin", "provisioner"), share+"/bin/provisioner"); err != nil {
 		return err
 	}
+	if l.rec.Settings.NetworkVolumes {
+		if err := sys.LinkOrCopy(filepath.Join(l.rec.Cache, "bin", "network"), share+"/bin/network"); err != nil {
+			return err
+		}
+	}
 	for _, dir := range []string{"logs", "inbox"} {
 		if err := os.MkdirAll(share+"/"+dir, 0o755); err != nil {
 			return err
@@ -76,6 +81,7 @@ func (l *Lab) fillShare(node plan.Node, share string) error {
 	}
 	config, err := json.Marshal(guest.Config{
 		Instance: l.Name, Token: l.rec.Token, Node: node, Peers: l.rec.Settings.NodeList(),
+		NetworkVolumes: l.rec.Settings.NetworkVolumes,
 	})
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/howdah/howdah/hack/lab/internal/control"
 	"github.com/howdah/howdah/hack/lab/internal/plan"
 	"github.com/howdah/howdah/hack/lab/internal/sys"
 )
@@ -41,7 +40,7 @@ func (l *Lab) Status(w io.Writer) error {
 	fmt.Fprintf(w, "lab %s  complete: %t  state: %s  API: https://127.0.0.1:%d\n", l.Name, l.rec.Complete, l.Dir, l.rec.Port)
 	table := l.table()
 	total := 0
-	for _, name := range append(control.Programs(), forwarder) {
+	for _, name := range append(l.plane().Programs(), forwarder) {
 		total += printProcess(w, table, name, "")
 	}
 	ready := l.readyNodes()

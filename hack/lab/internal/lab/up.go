@@ -98,7 +98,7 @@ func (l *Lab) ensureNodes(plane *control.Plane) error {
 }
 
 func (l *Lab) applyAddons() error {
-	text, err := addonText(cache.CoreDNSImage)
+	text, err := addonText(cache.CoreDNSImage, l.rec.Settings.NetworkVolumes)
 	if err != nil {
 		return err
 	}
@@ -118,13 +118,16 @@ func (l *Lab) applyAddons() error {
 	return last
 }
 
-func addonText(dnsImage string) (string, error) {
+func addonText(dnsImage string, networkVolumes bool) (string, error) {
 	entries, err := addons.ReadDir("addons")
 	if err != nil {
 		return "", err
 	}
 	var text strings.Builder
 	for _, entry := range entries {
+		if entry.Name() == "network-volumes.yaml" && !networkVolumes {
+			continue
+		}
 		data, err := addons.ReadFile("addons/" + entry.Name())
 		if err != nil {
 			return "", err

@@ -25,6 +25,9 @@ const (
 	ClusterDomain = "cluster.local"
 	Bridge        = "lab0"
 
+	// VolumesPort is where the network volumes of a lab are (NBD), at the address of the API server.
+	VolumesPort = 10809
+
 	// AgentPort is where the agent in every node listens; it is below the
 	// NodePort range and unused by Kubernetes.
 	AgentPort = 9099
@@ -42,12 +45,17 @@ var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`)
 // APIServer is the API server's address inside the lab.
 func APIServer() string { return fmt.Sprintf("https://%s:%d", APIServerIP, APIServerPort) }
 
+// Volumes is the address of the lab's network volumes.
+func Volumes() string { return fmt.Sprintf("%s:%d", APIServerIP, VolumesPort) }
+
 // Settings are what a user chooses for an instance.
 type Settings struct {
 	Name   string         `json:"name"`
 	Nodes  int            `json:"nodes"`
 	Memory string         `json:"memory"`
 	Caps   map[string]int `json:"caps,omitempty"`
+	// NetworkVolumes gives the lab the storage class network, whose volumes every node can use.
+	NetworkVolumes bool `json:"networkVolumes,omitempty"`
 }
 
 // Node is one machine of an instance.
@@ -123,7 +131,7 @@ func (s Settings) Node(name string) (Node, error) {
 
 // Same reports whether two settings describe the same lab.
 func (s Settings) Same(other Settings) bool {
-	if s.Name != other.Name || s.Nodes != other.Nodes || s.Memory != other.Memory || len(s.Caps) != len(other.Caps) {
+	if s.Name != other.Name || s.Nodes != other.Nodes || s.Memory != other.Memory || s.NetworkVolumes != other.NetworkVolumes || len(s.Caps) != len(other.Caps) {
 		return false
 	}
 	for name, limit := range s.Caps {
