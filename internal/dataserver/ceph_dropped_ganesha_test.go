@@ -6,7 +6,6 @@ import (
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
 	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
@@ -16,15 +15,7 @@ import (
 // mount. Its client must learn that it has to write again, from an error or from another write verifier (RFC 8881 section 18.3.3).
 func TestWritesThatCephHasDroppedAreWrittenAgainInARealCephCluster(t *testing.T) {
 	c := newInCeph(t)
-	c.make("alpha")
-	s := c.boot()
-	s.apply(func(spec *dataservertest.Wanted) {
-		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
-	})
-	s.settle()
-	s.await("the first start's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
-	w := dialWireAs(t, "a writer", "10.99.0.1:2049", 1)
-	w.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	s, w := c.writer()
 	write := writeSynced().(*nfsv4.NfsArgop4_OP_WRITE)
 	write.Opwrite.Stable = nfsv4.UNSTABLE4
 	made := w.results(user, append(lookUp("alpha", "0"), openNew("dropped", "a writer"), write, &nfsv4.NfsArgop4_OP_GETFH{})...)
@@ -36,9 +27,7 @@ func TestWritesThatCephHasDroppedAreWrittenAgainInARealCephCluster(t *testing.T)
 
 	commit := func(what string, isNew bool) {
 		t.Helper()
-		w.sequence++
-		status, results := w.send(user, &nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{SaSessionid: w.session, SaSequenceid: w.sequence}},
-			&nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}, &nfsv4.NfsArgop4_OP_COMMIT{})
+		status, results := w.call(user, &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}, &nfsv4.NfsArgop4_OP_COMMIT{})
 		verifier := before.Writeverf
 		if status == nfsv4.NFS4_OK {
 			verifier = results[len(results)-1].(*nfsv4.NfsResop4_OP_COMMIT).Opcommit.(*nfsv4.Commit4res_NFS4_OK).Resok4.Writeverf

@@ -9,7 +9,6 @@ import (
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
 	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/nfs4/client"
@@ -19,15 +18,7 @@ import (
 // from an error or from another write verifier (RFC 8881 section 18.3.3), or it drops its only copy.
 func TestWritesThatAFullCephDropsAreReportedInARealCephCluster(t *testing.T) {
 	c := newInCeph(t)
-	c.make("alpha")
-	s := c.boot()
-	s.apply(func(spec *dataservertest.Wanted) {
-		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
-	})
-	s.settle()
-	s.await("the first start's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
-	w := dialWireAs(t, "a writer", "10.99.0.1:2049", 1)
-	w.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	s, w := c.writer()
 	made := w.results(user, append(lookUp("alpha", "0"), openNew("dropped", "a writer"), &nfsv4.NfsArgop4_OP_GETFH{})...)
 	handle := &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{
 		Object: made[len(made)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object,
@@ -104,10 +95,4 @@ func TestWritesThatAFullCephDropsAreReportedInARealCephCluster(t *testing.T) {
 	if lost > 0 && !reported {
 		t.Errorf("COMMIT succeeds with the same verifier, and %d of %d blocks are lost", lost, len(written)/piece)
 	}
-}
-
-// call is a request of the session, with its outcome.
-func (w *wire) call(as client.Credentials, operations ...operation) (nfsv4.Nfsstat4, []nfsv4.NfsResop4) {
-	w.sequence++
-	return w.send(as, append([]operation{&nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{SaSessionid: w.session, SaSequenceid: w.sequence}}}, operations...)...)
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
 	cephclient "github.com/howdah/howdah/internal/ceph/client"
@@ -121,6 +123,21 @@ func (c *inCeph) entry(share, path, user string) {
 }
 
 func (c *inCeph) boot() *dataServer { return bootOn(c.t, "ceph", 0, cephstorage.New(c.options)) }
+
+// writer makes a data server that serves the share alpha out of grace, and a client that may write there.
+func (c *inCeph) writer() (*dataServer, *wire) {
+	c.t.Helper()
+	c.make("alpha")
+	s := c.boot()
+	s.apply(func(spec *dataservertest.Wanted) {
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	})
+	s.settle()
+	s.await("the first start's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
+	w := dialWireAs(c.t, "a writer", "10.99.0.1:2049", 1)
+	w.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	return s, w
+}
 
 func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 	c := newInCeph(t)

@@ -149,9 +149,7 @@ func clientsAreKnownByTheirOwner(t *testing.T) {
 	})
 	s.settle()
 	pid, file := fileBeforeAKill(t, s, "/volumes/reclaim/0/alpha")
-	s.await("another process", func(dataservertest.Reported) bool {
-		return s.pid() != 0 && s.pid() != pid && s.supervisor.State().Initialized
-	})
+	s.awaitAfter(pid)
 
 	after := dialWire(t, "10.99.0.2:2049", 1)
 	if status := after.Run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
@@ -163,31 +161,43 @@ func clientsAreKnownByTheirOwner(t *testing.T) {
 
 	// Ganesha looks by itself every half lease, which is 3 s; a client that has reclaimed and goes on with its work waits for no such look.
 	after.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	for began := time.Now(); s.supervisor.State().InGrace; time.Sleep(50 * time.Millisecond) {
-		if time.Since(began) > time.Second {
-			t.Fatal("all have reclaimed, and the grace period does not end")
-		}
-		after.Run(user, lookUp("alpha", "0")...) // By path: a first call after a start need not have a handle.
+	s.graceEndsWithin(time.Second, after)
+}
+
+// shortTimes are a lease of 2 s and a grace period, with the share alpha.
+func shortTimes(grace int32) func(*dataservertest.Wanted) {
+	return func(spec *dataservertest.Wanted) {
+		spec.LeaseSeconds, spec.GraceSeconds = 2, grace
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
 	}
+}
+
+// awayFor is a data server's status after it has not answered for a time.
+func awayFor(before dataservertest.Reported, away time.Duration) dataservertest.Reported {
+	before.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(time.Now().Add(-away))), SeenBy: "training-namespace-x"}
+	return before
+}
+
+// awaitAfter waits for the process after one.
+func (s *dataServer) awaitAfter(pid int) {
+	s.t.Helper()
+	s.await("another process", func(dataservertest.Reported) bool {
+		return s.pid() != 0 && s.pid() != pid && s.supervisor.State().Initialized
+	})
 }
 
 // clientsOfALongOutage: Linux waits about as long between two connections as it has waited so far. So a client of a server that was away for 20 s
 // may come 20 s after the server's start, long after a configured grace period of 4 s; its locks would be lost.
 func clientsOfALongOutage(t *testing.T) {
-	const grace, away = 4, 20
-	want := func(spec *dataservertest.Wanted) {
-		spec.LeaseSeconds, spec.GraceSeconds = 2, grace
-		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
-	}
+	const grace = 4
 	s := boot(t, "outage", 1)
-	s.apply(want)
+	s.apply(shortTimes(grace))
 	before := s.settle()
 	file := fileOfAClient(t, "/volumes/outage/0/alpha")
 	s.stop()
-	before.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(time.Now().Add(-away * time.Second))), SeenBy: "training-namespace-x"}
 
-	s = bootAgain(t, "outage", 1, before)
-	s.apply(want)
+	s = bootAgain(t, "outage", 1, awayFor(before, 20*time.Second))
+	s.apply(shortTimes(grace))
 	if after := s.settle(); len(after.RestartPending) > 0 {
 		t.Errorf("the settings %v are reported to wait for a restart", after.RestartPending)
 	}
@@ -198,28 +208,23 @@ func clientsOfALongOutage(t *testing.T) {
 	}
 	// No other client has anything to reclaim.
 	late.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	s.graceEndsSoon(late)
+	s.graceEndsWithin(5*time.Second, late)
 }
 
 // lostClients: a node was lost with a data server and with clients. All others have reclaimed, and wait for new opens until grace ends. Lost clients
 // get as long as after any other start.
 func lostClients(t *testing.T) {
 	const grace, away, lost = 4, 60, "10.99.0.2"
-	want := func(spec *dataservertest.Wanted) {
-		spec.LeaseSeconds, spec.GraceSeconds = 2, grace
-		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
-	}
 	s := boot(t, "lost-clients", 1)
-	s.apply(want)
+	s.apply(shortTimes(grace))
 	before := s.settle()
 	file := fileOfAClient(t, "/volumes/lost-clients/0/alpha")
 	wireFrom(t, "a client on the lost node", lost).results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
 	s.stop()
-	before.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(time.Now().Add(-away * time.Second))), SeenBy: "training-namespace-x"}
 
-	s = bootAgain(t, "lost-clients", 1, before)
+	s = bootAgain(t, "lost-clients", 1, awayFor(before, away*time.Second))
 	s.apply(func(spec *dataservertest.Wanted) {
-		want(spec)
+		shortTimes(grace)(spec)
 		spec.LostNodeAddresses = []string{"10.88.0.3", lost, "10.244.2.1"}
 	})
 	s.settle()
@@ -229,13 +234,7 @@ func lostClients(t *testing.T) {
 		t.Fatalf("the survivor is refused to reclaim with %s", client.StatusName(status))
 	}
 	survivor.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	for s.supervisor.State().InGrace {
-		if time.Since(began) > away/2*time.Second {
-			t.Fatalf("after %s grace has not ended", time.Since(began))
-		}
-		time.Sleep(50 * time.Millisecond)
-		survivor.Run(user, lookUp("alpha", "0")...)
-	}
+	s.graceEndsWithin(away/2*time.Second, survivor)
 	if took := time.Since(began); took < (grace-2)*time.Second {
 		t.Errorf("grace ended after %s: the lost client had not as long as after any other start", took)
 	}
@@ -245,15 +244,10 @@ func lostClients(t *testing.T) {
 func whoReclaimsMayFinish(t *testing.T) {
 	const grace = 4
 	s := boot(t, "finish", 1)
-	s.apply(func(spec *dataservertest.Wanted) {
-		spec.LeaseSeconds, spec.GraceSeconds = 2, grace
-		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
-	})
+	s.apply(shortTimes(grace))
 	s.settle()
 	pid, file := fileBeforeAKill(t, s, "/volumes/finish/0/alpha")
-	s.await("another process", func(dataservertest.Reported) bool {
-		return s.pid() != 0 && s.pid() != pid && s.supervisor.State().Initialized
-	})
+	s.awaitAfter(pid)
 	came := dialWire(t, "10.99.0.1:2049", 1)
 	for began := time.Now(); time.Since(began) < (grace+3)*time.Second; time.Sleep(200 * time.Millisecond) {
 		came.Run(user, lookUp("alpha", "0")...) // It lives.
@@ -262,14 +256,12 @@ func whoReclaimsMayFinish(t *testing.T) {
 		t.Fatalf("a client that came in time and reclaims late is refused with %s", client.StatusName(status))
 	}
 	came.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	s.graceEndsSoon(came)
+	s.graceEndsWithin(5*time.Second, came)
 
 	// One that leaves without having finished keeps no other client waiting.
 	pid = s.pid()
 	mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-	s.await("another process", func(dataservertest.Reported) bool {
-		return s.pid() != 0 && s.pid() != pid && s.supervisor.State().Initialized
-	})
+	s.awaitAfter(pid)
 	left := dialWire(t, "10.99.0.1:2049", 1)
 	left.send(root, &nfsv4.NfsArgop4_OP_DESTROY_SESSION{OpdestroySession: nfsv4.DestroySession4args{DsaSessionid: left.session}})
 	status, _ := left.send(root, &nfsv4.NfsArgop4_OP_DESTROY_CLIENTID{OpdestroyClientid: nfsv4.DestroyClientid4args{DcaClientid: left.clientID}})
@@ -277,16 +269,16 @@ func whoReclaimsMayFinish(t *testing.T) {
 		t.Fatalf("DESTROY_CLIENTID: %s", client.StatusName(status))
 	}
 	time.Sleep((grace + 1) * time.Second)
-	s.graceEndsSoon(dialWireAs(t, "another client", "10.99.0.1:2049", 1))
+	s.graceEndsWithin(5*time.Second, dialWireAs(t, "another client", "10.99.0.1:2049", 1))
 }
 
-// graceEndsSoon waits for the end of grace, which calls of a client make ganesha look at.
-func (s *dataServer) graceEndsSoon(w *wire) {
+// graceEndsWithin waits for the end of grace, which calls of a client make ganesha look at.
+func (s *dataServer) graceEndsWithin(limit time.Duration, w *wire) {
 	s.t.Helper()
 	for began := time.Now(); s.supervisor.State().InGrace; time.Sleep(50 * time.Millisecond) {
-		if time.Since(began) > 5*time.Second {
-			s.t.Fatal("grace does not end")
+		if time.Since(began) > limit {
+			s.t.Fatalf("after %s the grace period has not ended", limit)
 		}
-		w.Run(user, lookUp("alpha", "0")...)
+		w.Run(user, lookUp("alpha", "0")...) // By path: a first call after a start need not have a handle.
 	}
 }

@@ -135,24 +135,27 @@ func (w *wire) createSession() nfsv4.Nfsstat4 {
 // Run executes operations in the session and gives the status of the last one that was executed.
 func (w *wire) Run(cred client.Credentials, operations ...operation) nfsv4.Nfsstat4 {
 	w.t.Helper()
-	w.sequence++
-	status, _ := w.send(cred, append([]operation{&nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{
-		SaSessionid: w.session, SaSequenceid: w.sequence,
-	}}}, operations...)...)
+	status, _ := w.call(cred, operations...)
 	return status
 }
 
 // results are those of operations that must succeed.
 func (w *wire) results(cred client.Credentials, operations ...operation) []nfsv4.NfsResop4 {
 	w.t.Helper()
-	w.sequence++
-	status, results := w.send(cred, append([]operation{&nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{
-		SaSessionid: w.session, SaSequenceid: w.sequence,
-	}}}, operations...)...)
+	status, results := w.call(cred, operations...)
 	if status != nfsv4.NFS4_OK || len(results) != len(operations)+1 {
 		w.t.Fatalf("%s, %d results", client.StatusName(status), len(results))
 	}
 	return results
+}
+
+// call executes operations in the session, after SEQUENCE, whose result is the first.
+func (w *wire) call(cred client.Credentials, operations ...operation) (nfsv4.Nfsstat4, []nfsv4.NfsResop4) {
+	w.t.Helper()
+	w.sequence++
+	return w.send(cred, append([]operation{&nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{
+		SaSessionid: w.session, SaSequenceid: w.sequence,
+	}}}, operations...)...)
 }
 
 // send returns the status and those results, from the first, that nfsv4 knows.
