@@ -44,6 +44,8 @@ func TestFileServerChildren(t *testing.T) {
 			NodeNetworks:    []netip.Prefix{netip.MustParsePrefix("10.244.1.0/31"), netip.MustParsePrefix("fd00:7::2/128")},
 			NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system", MetricsFrom: []string{"monitoring"}},
 
+			LostNodeAddresses: map[string][]netip.Addr{"training-1": {netip.MustParseAddr("10.0.0.3"), netip.MustParseAddr("fd00:7::3")}},
+
 			CertificatesLost: 2,
 			Clients:          []netip.Prefix{netip.MustParsePrefix("10.0.7.0/24"), netip.MustParsePrefix("fd00:7::/64")},
 		},
