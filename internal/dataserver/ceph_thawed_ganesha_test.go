@@ -49,17 +49,26 @@ func TestAPodThatWasReplacedExportsNothingInARealCephCluster(t *testing.T) {
 	w.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
 	w.results(user, lookUp("alpha", "0", "kept")...)
 	mustWork(t, "go on", syscall.Kill(s.pid(), syscall.SIGCONT))
-	began, known := time.Now(), false
+	known := false
+	serves := func(after string, limit time.Duration) {
+		t.Helper()
+		for began := time.Now(); time.Since(began) < limit; time.Sleep(300 * time.Millisecond) {
+			if status := w.Run(user, lookUp("alpha", "0", "kept")...); status != nfsv4.NFS4_OK {
+				t.Fatalf("%s after the replaced pod %s, the pod that serves answers %s", time.Since(began).Round(time.Second), after, client.StatusName(status))
+			}
+			reported, _ := s.status.Get()
+			if _, message := readyCondition(reported); strings.Contains(message, "another pod of this data server serves") {
+				known = true
+			}
+		}
+	}
 	// It looks every 30 s. Its later looks find nothing else.
-	for time.Since(began) < 80*time.Second {
-		if status := w.Run(user, lookUp("alpha", "0", "kept")...); status != nfsv4.NFS4_OK {
-			t.Fatalf("%s after the replaced pod went on, the pod that serves answers %s", time.Since(began).Round(time.Second), client.StatusName(status))
-		}
-		reported, _ := s.status.Get()
-		if _, message := readyCondition(reported); strings.Contains(message, "another pod of this data server serves") {
-			known = true
-		}
-		time.Sleep(300 * time.Millisecond)
+	serves("went on", 80*time.Second)
+	starts := s.supervisor.State().Starts
+	mustWork(t, "kill the replaced pod's ganesha", syscall.Kill(s.pid(), syscall.SIGKILL))
+	serves("lost its ganesha", 40*time.Second)
+	if state := s.supervisor.State(); state.Starts != starts || state.PID != 0 {
+		t.Errorf("the replaced pod started its ganesha again: start %d after %d, process %d", state.Starts, starts, state.PID)
 	}
 	if !known {
 		reported, _ := s.status.Get()

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"maps"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -71,8 +70,9 @@ type Backend struct {
 	// inUse are the keys that ganesha uses.
 	inUse keysInUse
 	now   func() time.Time
-	// watching has the clients that watch the grace object.
+	// watching has the clients that watch the grace object. asking has requests for the watchers of this moment, for the health watch.
 	watching watching
+	asking   chan chan<- []string
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -82,6 +82,7 @@ func New(options Options) *Backend {
 	return &Backend{
 		options: options, secrets: secrets{options.Secrets, options.SecretName, options.Steward}, shares: map[string]share{},
 		inUse: keysInUse{keys: map[string]string{}, exported: map[string]bool{}, proven: map[string]string{}}, now: time.Now,
+		asking: make(chan chan<- []string),
 	}
 }
 
@@ -218,9 +219,8 @@ func (b *Backend) Diagnose(ctx context.Context, name string) error {
 	}
 	if own, err := b.connected(ctx); err == nil {
 		if found, err := own.Watchers(ctx, b.place(), ceph.GraceObject); err == nil {
-			if others := b.watching.successors(ceph.Dead(found)); len(others) > 0 {
-				return fmt.Errorf("another pod of this data server serves (Ceph client %s), and Ceph has shut this one out: it exports the share no more, and ends when its kubelet learns that it was deleted",
-					strings.Join(others, ", "))
+			if other := b.successor(ceph.Dead(found)); other != "" {
+				return fmt.Errorf("another pod of this data server serves (Ceph client %s), and Ceph has shut this one out: it exports the share no more, and ends when its kubelet learns that it was deleted", other)
 			}
 		}
 	}
@@ -286,7 +286,8 @@ func (b *Backend) CompleteExport(export *ganesha.Export, name string, _ int32) {
 // (ceph_start_reclaim with CEPH_RECLAIM_RESET).
 func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 	b.readAgain()
-	if b.options.Fence == nil {
+	b.awaitTurn(ctx)
+	if b.options.Fence == nil || ctx.Err() != nil {
 		return nil
 	}
 	// Asking Ceph takes half a second or more, so use the watchers that were seen before.
@@ -304,21 +305,6 @@ func (b *Backend) BeforeStart(ctx context.Context, _ string) error {
 	b.options.Log.Info("blocklisting the Ceph clients of the last start", "addresses", dead)
 	go b.fence(ctx, dead)
 	return nil
-}
-
-// watchers returns the addresses that watch the grace object. It makes its own connection, because it runs concurrently
-// with the other methods.
-func (b *Backend) watchers(ctx context.Context) ([]string, error) {
-	own, err := b.connect(ctx, b.options.RecoveryUser)
-	if err != nil {
-		return nil, err
-	}
-	defer own.Close()
-	watchers, err := own.Watchers(ctx, b.place(), ceph.GraceObject)
-	if err != nil {
-		return nil, fmt.Errorf("listing the watchers of the grace object: %w", err)
-	}
-	return ceph.Dead(watchers), nil
 }
 
 func (b *Backend) fence(ctx context.Context, dead []string) {

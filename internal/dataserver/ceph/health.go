@@ -40,6 +40,8 @@ type healthWatch struct {
 	// place is where the grace object is. watching gets its watchers; nil if they are not needed.
 	place    client.Place
 	watching *watching
+	// asked has requests for the watchers of this moment; unset: there are none.
+	asked <-chan chan<- []string
 	// reached: there was a connection once. Until then Claim reports why there is none.
 	reached bool
 }
@@ -61,6 +63,7 @@ func (b *Backend) WatchHealth(ctx context.Context, report func(backend.Health) e
 			return connection, nil
 		},
 		monitors: b.monitors.String, fileSystem: b.options.FileSystem, recoveryPool: b.options.RecoveryPool, place: b.place(), watching: &b.watching,
+		asked: b.asking,
 	}
 	watch.run(ctx, report)
 }
@@ -76,9 +79,25 @@ func (w *healthWatch) run(ctx context.Context, report func(backend.Health) error
 		case <-ctx.Done():
 			tick.Stop()
 			return
+		case answer := <-w.asked:
+			w.answer(ctx, answer)
+			continue
 		case <-tick.C:
 		}
 		w.updateWatchers(ctx)
+	}
+}
+
+// answer reads the watchers of the grace object now, which takes some milliseconds on an open connection. It closes the channel if it can't.
+func (w *healthWatch) answer(ctx context.Context, answer chan<- []string) {
+	defer close(answer)
+	if w.connection == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	if found, err := w.connection.Watchers(ctx, w.place, ceph.GraceObject); err == nil {
+		answer <- ceph.Dead(found) // It has room for one.
 	}
 }
 

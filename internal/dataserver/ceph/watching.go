@@ -58,6 +58,13 @@ func (w *watching) addDead(dead []string) {
 	w.dead = w.dead[max(0, len(w.dead)-most):]
 }
 
+// knowsOurs tells whether this pod's ganesha was seen as a watcher since its last start.
+func (w *watching) knowsOurs() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.ours != nil
+}
+
 // successors are those of the current watchers that belong to another pod of this data server: none of this pod's ganesha watches any more,
 // because Ceph has shut it out (failover), and others do.
 func (w *watching) successors(current []string) []string {
