@@ -306,6 +306,22 @@ func clients(args []string) error {
 	})
 }
 
+func nfsServer(args []string) error {
+	flags, _ := newFlags("nfs-server")
+	_ = flags.Parse(args)
+	return openCache(cache.NFSServers, func(c *cache.Cache) error {
+		if err := c.InstallPackages(); err != nil {
+			return err
+		}
+		dir, err := c.NFSServer()
+		if err != nil {
+			return err
+		}
+		fmt.Println(dir)
+		return nil
+	})
+}
+
 // images builds the project's images and prints their archives, one a line, or
 // the folder of one that it unpacks.
 func images(args []string) error {

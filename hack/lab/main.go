@@ -33,6 +33,7 @@ const usage = `Usage: lab COMMAND [flags]
   assets     build what envtest needs and print the folder
   images     build the project's images into the cache
   clients    make a root file system with kernels of several versions for NFS clients and print the folder
+  nfs-server make a root file system with a kernel that serves NFS itself and print the folder
 
 Each command says more with -h.
 `
@@ -71,6 +72,7 @@ func dispatch(args []string) error {
 		"kill-node": killNode, "start-node": startNode, "power-off": powerOff, "power-on": powerOn, "backup": backup, "restore": restore,
 		"build": build, "assets": assets, "images": images,
 		"clients":          clients,
+		"nfs-server":       nfsServer,
 		lab.ForwardCommand: func([]string) error { return lab.Forward() },
 		uml.RunCommand:     func(rest []string) error { return uml.Become(rest[0]) },
 	}

@@ -31,14 +31,15 @@ type Cache struct {
 	pace *pace
 }
 
-// Part is a part of the cache that one command at a time may fill. There are two,
+// Part is a part of the cache that one command at a time may fill. There are several,
 // because a long build of an image need not keep a lab from coming up.
 type Part string
 
-// The parts: what nodes are made of, and the project's images.
+// The parts: what nodes are made of, the project's images, and a machine whose kernel serves NFS.
 const (
-	Machines Part = "machines"
-	Images   Part = "images"
+	Machines   Part = "machines"
+	Images     Part = "images"
+	NFSServers Part = "nfs-servers"
 )
 
 // Open returns the cache of this host and takes the lock of one part.

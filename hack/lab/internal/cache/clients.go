@@ -42,6 +42,19 @@ func (c *Cache) Clients() (string, error) {
 }
 
 func (c *Cache) makeClients(root string) error {
+	if err := makeMachineRoot(root, clientPackages); err != nil {
+		return err
+	}
+	for _, suite := range clientSuites {
+		if err := c.addClientKernel(root, suite); err != nil {
+			return fmt.Errorf("the kernel of %s: %w", suite, err)
+		}
+	}
+	return addKernel(root, c.Kernel())
+}
+
+// makeMachineRoot makes a root file system for machines without a disk of their own, with some packages.
+func makeMachineRoot(root string, packages []string) error {
 	mirror, err := Mirror()
 	if err != nil {
 		return err
@@ -53,7 +66,7 @@ func (c *Cache) makeClients(root string) error {
 	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
 		return err
 	}
-	err = sys.Run("mmdebstrap", "--variant=minbase", "--include="+strings.Join(clientPackages, ","),
+	err = sys.Run("mmdebstrap", "--variant=minbase", "--include="+strings.Join(packages, ","),
 		"--aptopt=APT::Install-Recommends \"false\"",
 		"--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
 		"--dpkgopt=path-exclude=/usr/share/locale/*", nodeSuite, root, fmt.Sprintf("deb %s %s main", mirror, nodeSuite))
@@ -65,16 +78,16 @@ func (c *Cache) makeClients(root string) error {
 			return err
 		}
 	}
-	for _, suite := range clientSuites {
-		if err := c.addClientKernel(root, suite); err != nil {
-			return fmt.Errorf("the kernel of %s: %w", suite, err)
-		}
-	}
-	version, err := sys.Output(c.Kernel(), "--version")
+	return nil
+}
+
+// addKernel puts a kernel that we built into a root, by its version.
+func addKernel(root, kernel string) error {
+	version, err := sys.Output(kernel, "--version")
 	if err != nil {
 		return err
 	}
-	return sys.Run("cp", c.Kernel(), filepath.Join(root, "boot", "linux-"+strings.TrimSpace(version)))
+	return sys.Run("cp", kernel, filepath.Join(root, "boot", "linux-"+strings.TrimSpace(version)))
 }
 
 // addClientKernel takes a kernel out of its package. Its modules' folder has the version as its name.
