@@ -29,7 +29,7 @@ lab-down: ## Remove the lab NAME=howdah with everything in it
 	hack/lab/lab down --name $(NAME)
 
 .PHONY: bench-model
-bench-model: packages ##+ 1 to 5 native data servers through one mount of one client, as a part of their links
+bench-model: packages ##+ 1 to 5 native data servers through one mount, as a part of their links, beside others
 	hack/bench-model.sh
 
 .PHONY: bench-scale
@@ -218,8 +218,9 @@ test-fresh: packages ##+ All tests of HEAD on a fresh Debian with empty caches, 
 ##@ Document it
 
 .PHONY: pictures
-pictures: ##+ The pictures of docs/pictures, from the drawings (*.txt) beside them
+pictures: ##+ The pictures of docs/pictures, from the drawings (*.txt) and results (*.json) beside them
 	go -C hack/pictures run . ../../docs/pictures
+	for result in docs/pictures/*.json; do go run ./test/model/picture $$result || exit 1; done
 
 .PHONY: site
 site: packages ## The documentation as a static site in site/, every link checked

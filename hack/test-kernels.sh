@@ -20,14 +20,21 @@ remind "building the test" go test -vet=off -c -o bin/kernels.test ./test/kernel
 
 # What the run writes is in a folder that its processes hold a lock of. It goes with the run, and one whose run was killed
 # (its lock ended with its last process) goes with the next. Not in /tmp: ganesha does not export a tmpfs.
+# The groups of a killed run that held servers to a part of a CPU (make bench-model) are empty then, and have its name.
+forget() {
+  rm -rf "$1"
+  for groups in /sys/fs/cgroup/{cpu/,}"$(basename "$1")"; do
+    [ ! -d "$groups" ] || find "$groups" -depth -type d -exec rmdir {} + 2>/dev/null || true
+  done
+}
 for left in /var/tmp/howdah-kernels-*/; do
-  if [ -d "$left" ] && flock -n "$left" true; then rm -rf "$left"; fi
+  if [ -d "$left" ] && flock -n "$left" true; then forget "$left"; fi
 done
 HOWDAH_KERNELS_SCRATCH=$(mktemp -d /var/tmp/howdah-kernels-XXXXXX)
 export HOWDAH_KERNELS_SCRATCH
 exec 9<"$HOWDAH_KERNELS_SCRATCH"
 flock -n 9
-trap 'rm -rf "$HOWDAH_KERNELS_SCRATCH"' EXIT
+trap 'forget "$HOWDAH_KERNELS_SCRATCH"' EXIT
 trap 'exit 130' INT TERM HUP
 
 # Networks, mounts and processes are in namespaces that end with this script, however it ends.

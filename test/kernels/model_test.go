@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/model"
 	"github.com/howdah/howdah/test/spare"
 	"github.com/howdah/howdah/test/verdict"
@@ -21,20 +21,17 @@ import (
 
 const (
 	modelServers = 5
-	// modelMemory is that of the client in MiB. With 512 its kernel found no room for what came in, and hung.
+	// modelMemory is that of each client in MiB. With 512 its kernel found no room for what came in, and hung.
 	modelMemory = 2048
 	modelShare  = "model"
-	// modelFile is the size of each file that is read and written, in pieces of 4 MiB.
-	modelFile = 48 << 22
-	rawPort   = 5001
-	// rawSeconds is how long plain TCP is measured, and randomSeconds each kind of random reads.
-	rawSeconds, randomSeconds = 3, 5
-	// modelNames is how many directories each measurement of names makes or enters.
-	modelNames = 200
+	rawPort     = 5001
 )
 
 //go:embed testdata/receive.py
 var receiver []byte
+
+//go:embed testdata/small.py
+var smallFiles []byte
 
 // bench is what TestModel measures with.
 type bench struct {
@@ -43,6 +40,27 @@ type bench struct {
 	run *model.Run
 	// round counts from 1.
 	round int
+	// ownerProcesses are the supervisor and the ganesha of each data server.
+	ownerProcesses [][]int
+	// beside are the servers that Howdah is measured beside.
+	beside []*besideServer
+	cpus   *cpuGroups
+	// files is how many small files are made on each server.
+	files int
+}
+
+// sections are the parts of a run in their order; HOWDAH_MODEL_SECTIONS chooses among them.
+var sections = []struct {
+	name    string
+	measure func(*bench, *testing.T)
+}{
+	{"links", (*bench).measureLinks},
+	{"connections", (*bench).measureConnections},
+	{"readahead", (*bench).measureReadAhead},
+	{"random", (*bench).measureRandom},
+	{"clients", (*bench).measureClients},
+	{"small", (*bench).measureSmall},
+	{"names", (*bench).measureNames},
 }
 
 // TestModel is make bench-model: what N servers give through one mount. It judges nothing itself; the report is in a folder of
@@ -53,27 +71,37 @@ func TestModel(t *testing.T) {
 		t.Skip("a benchmark: make bench-model runs it")
 	}
 	link, rounds := setting(t, "HOWDAH_MODEL_LINK", 400), setting(t, "HOWDAH_MODEL_ROUNDS", 3)
-	w := newWorld(t, size{owners: modelServers, clientMemory: modelMemory}, func(kernels []string) []string { return kernels[len(kernels)-1:] })
-	b := &bench{world: w, c: w.clients[0], run: &model.Run{
-		When: time.Now(), Kernel: w.clients[0].kernel, CPUs: runtime.NumCPU(), Servers: modelServers, Link: float64(link) * 1e6,
+	measured := chosen(t, "HOWDAH_MODEL_SECTIONS", sectionNames())
+	compared := chosenSettings(t)
+	clients := 1
+	if slices.Contains(measured, "clients") {
+		clients = 2
+	}
+	w := newWorld(t, size{owners: modelServers, clientMemory: modelMemory}, func(kernels []string) []string {
+		return slices.Repeat(kernels[len(kernels)-1:], clients)
+	})
+	processor, cpus := processors(t)
+	b := &bench{world: w, c: w.clients[0], files: setting(t, "HOWDAH_MODEL_FILES", 400), run: &model.Run{
+		When: time.Now(), Kernel: w.clients[0].kernel, Processor: processor, CPUs: runtime.NumCPU(), MachineCPUs: cpus, Servers: modelServers,
+		Link: float64(link) * 1e6,
 	}}
 	b.prepare(t)
+	b.startBeside(t)
 	for b.round = 1; b.round <= rounds; b.round++ {
-		b.measureRaw(t)
-		b.measureReads(t)
-		b.measureConnections(t)
-		b.measureReadAhead(t)
-		b.measureRandom(t)
-		b.measureWrites(t)
-		b.measureNames(t)
+		for _, section := range sections {
+			if slices.Contains(measured, section.name) {
+				section.measure(b, t)
+			}
+		}
 	}
+	b.compareSettings(t, compared, rounds)
 	text, outcome := b.run.Report()
 	data, err := json.MarshalIndent(b.run, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{
-		"report.txt": []byte(text), "run.json": data, "outcome": []byte(strconv.Itoa(int(outcome))),
+		"report.txt": []byte(text), "run.json": append(data, '\n'), "outcome": []byte(strconv.Itoa(int(outcome))),
 	} {
 		if err := os.WriteFile(filepath.Join(into, name), content, 0o644); err != nil {
 			t.Fatal(err)
@@ -95,20 +123,76 @@ func setting(t *testing.T, variable string, unset int) int {
 	return number
 }
 
-// prepare makes the share with a directory and a file on each server, and the senders of plain TCP.
+// chosen are the names that a variable of the environment has, of all that there are; unset, or "all", is all of them, and "none" none.
+func chosen(t *testing.T, variable string, all []string) []string {
+	t.Helper()
+	text := strings.TrimSpace(os.Getenv(variable))
+	switch text {
+	case "", "all":
+		return all
+	case "none":
+		return nil
+	}
+	names := strings.Fields(strings.ReplaceAll(text, ",", " "))
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			t.Fatalf("%s=%q: there is no %q, but %s", variable, text, name, strings.Join(all, ", "))
+		}
+	}
+	return names
+}
+
+func sectionNames() (names []string) {
+	for _, section := range sections {
+		names = append(names, section.name)
+	}
+	return names
+}
+
+// processors are this machine's: what they are, and how many. This process may be kept from using them all.
+func processors(t *testing.T) (name string, cpus int) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		switch field, value, _ := strings.Cut(line, ":"); strings.TrimSpace(field) {
+		case "processor":
+			cpus++
+		case "model name":
+			name = strings.TrimSpace(value)
+		}
+	}
+	return name, cpus
+}
+
+// prepare makes the share with a directory and files on each server, and the senders of plain TCP.
 func (b *bench) prepare(t *testing.T) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(b.c.folder, "receive.py"), receiver, 0o644); err != nil {
-		t.Fatal(err)
+	for _, c := range b.clients {
+		for name, script := range map[string][]byte{"receive.py": receiver, "small.py": smallFiles} {
+			if err := os.WriteFile(filepath.Join(c.folder, name), script, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	b.share(modelShare, 1, nil)
 	b.c.mount(t, "/"+modelShare, recommended+",nconnect=16")
 	b.fill(t, b.c, modelShare)
 	b.remount(t, model.UsualConnections)
 	for i := range b.owners {
-		b.c.must(t, fmt.Sprintf("dd if=/dev/urandom of=%s/file bs=4M count=%d conv=fsync 2> /dev/null", modelDirectory(i), modelFile>>22))
+		b.layFiles(t, modelDirectory(i))
 		b.sender(t, i)
 	}
+	b.groupOwners(t)
+}
+
+// layFiles makes what is read and written in a directory of a server.
+func (b *bench) layFiles(t *testing.T, directory string) {
+	t.Helper()
+	b.c.must(t, fmt.Sprintf("for f in file:%d written:%d random:%d; do dd if=/dev/urandom of=%s/${f%%:*} bs=4M count=${f#*:} conv=fsync 2> /dev/null; done",
+		modelPieces, modelPieces, randomPieces, directory))
 }
 
 // modelDirectory is a directory of a server as the client has it (fill).
@@ -125,26 +209,46 @@ func (b *bench) sender(t *testing.T, i int) {
 		"ip", "netns", "exec", ownerNetwork(i), self, fmt.Sprintf("%s:%d", ownerAddress(i), rawPort))
 }
 
-// remount ends all mounts of the client and makes the namespace mount with another number of connections.
+// remount ends all mounts of the share and makes the namespace mount with another number of connections.
 func (b *bench) remount(t *testing.T, connections int) {
 	t.Helper()
-	b.c.must(t, fmt.Sprintf("umount -i -R /mnt/share && mount -t nfs4 -o vers=4.1,%s,nconnect=%d %s:/%s /mnt/share && ls /mnt/share/a* > /dev/null",
-		recommended, connections, namespaceServers, modelShare))
+	b.c.must(t, "umount -i -R /mnt/share && "+mountShare(connections))
 }
+
+func mountShare(connections int) string {
+	return fmt.Sprintf("mount -t nfs4 -o vers=4.1,%s,nconnect=%d %s:/%s /mnt/share && ls /mnt/share/a* > /dev/null",
+		recommended, connections, namespaceServers, modelShare)
+}
+
+const unshaped = "pfifo limit 10000"
 
 // links shapes what servers send, or what they receive. The client delays what it sends: this machine's kernel may have no netem.
 func (b *bench) links(t *testing.T, sending bool, delay time.Duration) {
 	t.Helper()
 	rate := fmt.Sprintf("tbf rate %.0fbit burst 256kb latency 50ms", b.run.Link)
-	inside, outside := rate, "pfifo limit 10000"
+	inside, outside := rate, unshaped
 	if !sending {
 		inside, outside = outside, rate
 	}
 	for i := range b.owners {
-		host(t, "ip netns exec %s tc qdisc replace dev eth0 root %s", ownerNetwork(i), inside)
-		host(t, "tc qdisc replace dev %s root %s", ownerNetwork(i), outside)
+		shapeNetwork(t, ownerNetwork(i), inside, outside)
 	}
-	late := "pfifo limit 10000"
+	for _, s := range b.beside {
+		s.shape(t, inside, outside)
+	}
+	b.delay(t, delay)
+}
+
+// shapeNetwork shapes what a network namespace sends and receives.
+func shapeNetwork(t *testing.T, network, inside, outside string) {
+	t.Helper()
+	host(t, "ip netns exec %s tc qdisc replace dev eth0 root %s", network, inside)
+	host(t, "tc qdisc replace dev %s root %s", network, outside)
+}
+
+func (b *bench) delay(t *testing.T, delay time.Duration) {
+	t.Helper()
+	late := unshaped
 	if delay > 0 {
 		late = fmt.Sprintf("netem limit 20000 delay %dus", delay.Microseconds())
 	}
@@ -154,147 +258,42 @@ func (b *bench) links(t *testing.T, sending bool, delay time.Duration) {
 // measure runs a script on the client that prints how much it did and in how many seconds, and keeps the rate.
 func (b *bench) measure(t *testing.T, way model.Way, script string) {
 	t.Helper()
-	before, err := spare.Now()
-	if err != nil {
-		t.Fatal(err)
+	b.measured(t, way, func() (much, seconds float64) {
+		output := b.c.must(t, script)
+		if _, err := fmt.Sscan(lastLine(output), &much, &seconds); err != nil {
+			t.Fatalf("%s: no figures in %q: %v", way, output, err)
+		}
+		return much, seconds
+	})
+}
+
+func lastLine(output string) string { return output[strings.LastIndexByte(output, '\n')+1:] }
+
+// measured keeps what something did: how much, and in how many seconds; and what became of CPUs meanwhile.
+func (b *bench) measured(t *testing.T, way model.Way, do func() (much, seconds float64)) {
+	t.Helper()
+	serving := b.serving(way)
+	servedBefore, before := cpuSeconds(t, serving), now(t)
+	much, seconds := do()
+	use, served := now(t).Since(before), cpuSeconds(t, serving)-servedBefore
+	if much <= 0 || seconds <= 0 {
+		t.Fatalf("%s: %v in %v s", way, much, seconds)
 	}
-	output := b.c.must(t, script)
-	after, err := spare.Now()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var much, seconds float64
-	if _, err := fmt.Sscan(output[strings.LastIndexByte(output, '\n')+1:], &much, &seconds); err != nil || much <= 0 || seconds <= 0 {
-		t.Fatalf("%s: no figures in %q: %v", way, output, err)
-	}
-	use := after.Since(before)
 	b.run.Add(way, much/seconds)
+	if way.Kind.IsBytes() && way.Kind != model.RawTCP && served > 0 {
+		b.run.AddCPU(way, served/(much/1e9))
+	}
 	if way.IsJudged() {
 		b.run.Windows = append(b.run.Windows, verdict.Window{Name: fmt.Sprintf("round %d, %s", b.round, way), Use: use})
 	}
 	t.Logf("round %d, %s: %.3g in %.2f s, %.0f %% of the CPU idle", b.round, way, much, seconds, 100*use.Idle)
 }
 
-// measureRaw finds what the links carry: each alone, and all together.
-func (b *bench) measureRaw(t *testing.T) {
-	b.links(t, true, 0)
-	for _, servers := range []int{1, modelServers} {
-		var addresses []string
-		for i := range servers {
-			addresses = append(addresses, ownerAddress(i))
-		}
-		b.measure(t, model.Way{Kind: model.RawTCP, Servers: servers},
-			fmt.Sprintf(`echo $(python3 /host/receive.py %d %d %s) 1`, rawSeconds, rawPort, strings.Join(addresses, " ")))
-	}
-}
-
-// onEach is a script that drops the client's caches, does something in the directories of some servers at once, and prints bytes and seconds.
-func onEach(directories []string, each string) string {
-	return fmt.Sprintf(`set -o pipefail; echo 3 > /proc/sys/vm/drop_caches; rm -f /tmp/failed; begin=$(date +%%s%%N)
-for d in %s; do (%s) > /dev/null 2>&1 || touch /tmp/failed & done; wait
-end=$(date +%%s%%N); test ! -e /tmp/failed && echo %d $(( (end - begin) / 1000 ))e-6`,
-		strings.Join(directories, " "), each, modelFile*len(directories))
-}
-
-const (
-	readFile  = "dd if=$d/file of=/dev/null bs=4M"
-	writeFile = "dd if=/dev/zero of=$d/written bs=4M count=48 conv=fsync,notrunc"
-)
-
-func modelDirectories(servers int) (directories []string) {
-	for i := range servers {
-		directories = append(directories, modelDirectory(i))
-	}
-	return directories
-}
-
-func usual(kind model.Kind, servers int) model.Way {
-	return model.Way{Kind: kind, Servers: servers, Connections: model.UsualConnections, ReadAhead: model.UsualReadAhead}
-}
-
-func (b *bench) measureReads(t *testing.T) {
-	b.remount(t, model.UsualConnections)
-	b.readAhead(t, model.UsualReadAhead)
-	for servers := 1; servers <= modelServers; servers++ {
-		b.measure(t, usual(model.Reads, servers), onEach(modelDirectories(servers), readFile))
-	}
-	// The same directories, each mounted from its server. A mount of its own has connections of its own only if the others are gone.
-	b.c.must(t, "umount -i -R /mnt/share")
-	var direct []string
-	for i := range b.owners {
-		direct = append(direct, fmt.Sprintf("/mnt/direct%d/a%d", i, i))
-		b.c.must(t, fmt.Sprintf("mkdir -p /mnt/direct%[1]d && mount -t nfs4 -o vers=4.1,%[2]s,nconnect=16 %[3]s:%[4]s /mnt/direct%[1]d && ls /mnt/direct%[1]d/a%[1]d",
-			i, recommended, ownerAddress(i), naming.ExportPseudo(modelShare, 0)))
-	}
-	b.readAhead(t, model.UsualReadAhead)
-	b.measure(t, usual(model.DirectReads, modelServers), onEach(direct, readFile))
-	b.c.must(t, fmt.Sprintf("umount -i /mnt/direct*; mount -t nfs4 -o vers=4.1,%s,nconnect=16 %s:/%s /mnt/share && ls /mnt/share/a* > /dev/null",
-		recommended, namespaceServers, modelShare))
-}
-
-// readAhead sets what the client reads ahead on all its mounts, as Howdah's udev rule does on nodes.
-func (b *bench) readAhead(t *testing.T, kilobytes int) {
+func now(t *testing.T) spare.Times {
 	t.Helper()
-	b.c.must(t, fmt.Sprintf(`for file in /sys/class/bdi/0:*/read_ahead_kb; do echo %d > $file; done`, kilobytes))
-}
-
-func (b *bench) measureConnections(t *testing.T) {
-	for _, connections := range []int{1, 2, 4, 8, 16} {
-		b.remount(t, connections)
-		b.readAhead(t, model.UsualReadAhead)
-		for _, delay := range []time.Duration{0, time.Millisecond, 2 * time.Millisecond} {
-			b.links(t, true, delay)
-			b.measure(t, model.Way{Kind: model.Reads, Servers: 2, Connections: connections, Delay: delay, ReadAhead: model.UsualReadAhead},
-				onEach(modelDirectories(2), readFile))
-		}
+	times, err := spare.Now()
+	if err != nil {
+		t.Fatal(err)
 	}
-	b.links(t, true, 0)
-}
-
-func (b *bench) measureReadAhead(t *testing.T) {
-	b.links(t, true, time.Millisecond)
-	for _, kilobytes := range []int{128, 1024, 4096, 16384} {
-		b.readAhead(t, kilobytes)
-		b.measure(t, model.Way{Kind: model.Reads, Servers: 2, Connections: model.UsualConnections, Delay: time.Millisecond, ReadAhead: kilobytes},
-			onEach(modelDirectories(2), readFile))
-	}
-	b.readAhead(t, model.UsualReadAhead)
-	b.links(t, true, 0)
-}
-
-// measureRandom has fio read pieces of 8 KiB, 16 at a time from each server.
-func (b *bench) measureRandom(t *testing.T) {
-	for kind, options := range map[model.Kind]string{
-		model.RandomDirect: "--ioengine=libaio --direct=1 --iodepth=16",
-		model.RandomCached: "--ioengine=psync --numjobs=16 --thread",
-	} {
-		for _, servers := range []int{1, modelServers} {
-			b.measure(t, usual(kind, servers), fmt.Sprintf(`echo 3 > /proc/sys/vm/drop_caches
-fio --name=random --rw=randread --bs=8k --randrepeat=0 --time_based --runtime=%d --filename=%s --file_service_type=random %s \
-  --group_reporting --output-format=json --output=/tmp/fio.json > /dev/null &&
-python3 -c 'import json; r = json.load(open("/tmp/fio.json"))["jobs"][0]["read"]; print(r["io_bytes"], r["runtime"] / 1000)'`,
-				randomSeconds, strings.Join(modelDirectories(servers), "/file:")+"/file", options))
-		}
-	}
-}
-
-func (b *bench) measureWrites(t *testing.T) {
-	b.links(t, false, 0)
-	for servers := 1; servers <= modelServers; servers++ {
-		b.measure(t, usual(model.Writes, servers), onEach(modelDirectories(servers), writeFile))
-	}
-	b.links(t, true, 0)
-}
-
-// measureNames makes distributed directories, one after the other and four at a time, and enters them after a new mount.
-func (b *bench) measureNames(t *testing.T) {
-	timed := func(script string) string {
-		return fmt.Sprintf("cd /mnt/share; begin=$(date +%%s%%N)\n%s\nend=$(date +%%s%%N); echo %d $(( (end - begin) / 1000 ))e-6", script, modelNames)
-	}
-	b.measure(t, model.Way{Kind: model.Mkdir}, timed(fmt.Sprintf("for i in $(seq %d); do mkdir one%d-$i || exit 1; done", modelNames, b.round)))
-	b.measure(t, model.Way{Kind: model.MkdirMany}, timed(fmt.Sprintf(
-		"for p in 1 2 3 4; do (for i in $(seq %d); do mkdir many%d-$p-$i || touch /tmp/failed; done) & done; wait; test ! -e /tmp/failed || exit 1",
-		modelNames/4, b.round)))
-	b.remount(t, model.UsualConnections)
-	b.measure(t, model.Way{Kind: model.Entries}, timed(fmt.Sprintf("for i in $(seq %d); do ls one%d-$i > /dev/null || exit 1; done", modelNames, b.round)))
+	return times
 }

@@ -55,9 +55,15 @@ func layNetwork(t testing.TB, owners, clients int) {
 		layServerNetwork(t, ownerNetwork(i), ownerAddress(i))
 	}
 	for i := range clients {
-		host(t, "ip tuntap add dev %s mode tap vnet_hdr", clientDevice(i))
-		host(t, "ip link set %s master %s up", clientDevice(i), bridge)
+		layClientDevice(t, i)
 	}
+}
+
+// layClientDevice makes what a machine of User-mode Linux is plugged into.
+func layClientDevice(t testing.TB, i int) {
+	t.Helper()
+	host(t, "ip tuntap add dev %s mode tap vnet_hdr", clientDevice(i))
+	host(t, "ip link set %s master %s up", clientDevice(i), bridge)
 }
 
 // layServerNetwork makes the network namespace of a server.

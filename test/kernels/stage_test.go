@@ -20,6 +20,8 @@ const (
 	stageOwner  = "owner"
 	stageClient = "client"
 	stageSender = "sender"
+	// stageGanesha is a ganesha without a supervisor.
+	stageGanesha = "ganesha"
 )
 
 func TestMain(m *testing.M) {
@@ -31,6 +33,8 @@ func TestMain(m *testing.M) {
 		err = becomeClient(os.Args[1], os.Args[2], os.Args[3], os.Args[4:])
 	case stageSender:
 		err = send(os.Args[1])
+	case stageGanesha:
+		err = becomeGanesha(os.Args[1], os.Args[2])
 	default:
 		os.Exit(m.Run())
 	}

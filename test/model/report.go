@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,10 @@ const (
 
 // Spoilt gives the reasons why the run can't be judged; none is good.
 func (r *Run) Spoilt() (reasons []string) {
+	if r.CPUs < r.MachineCPUs {
+		// What is idle is known of the whole machine only.
+		reasons = append(reasons, fmt.Sprintf("the run may use %d of this machine's %d CPUs only (its affinity or its cpuset)", r.CPUs, r.MachineCPUs))
+	}
 	for _, f := range r.Figures {
 		if f.Kind == RawTCP {
 			link := verdict.Link{Name: plural(f.Servers, "link"), Rate: f.Median(), Cap: float64(f.Servers) * r.Link / 8}
@@ -38,14 +43,19 @@ func (r *Run) Spoilt() (reasons []string) {
 func (r *Run) Report() (string, verdict.Outcome) {
 	reasons := r.Spoilt()
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s, Linux %s as client, %d CPUs for all, links of %.0f Mbit/s\n", r.When.UTC().Format(time.DateOnly), r.Kernel, r.CPUs, r.Link/1e6)
-	text.WriteString("Medians (each round); MB = 10^6 bytes of file data\n\n")
+	fmt.Fprintf(&text, "%s, Linux %s as client, %d CPUs for all (%s), links of %.0f Mbit/s\n",
+		r.When.UTC().Format(time.DateOnly), r.Kernel, r.CPUs, r.Processor, r.Link/1e6)
+	text.WriteString("Medians (each round), CPU seconds of the serving processes for each GB; MB = 10^6 bytes of file data\n\n")
 	for _, f := range r.Figures {
-		fmt.Fprintf(&text, "%-100s %9s   (%s)\n", f.Way, number(f.Kind, f.Median()), strings.Join(each(f), " "))
+		fmt.Fprintf(&text, "%-100s %9s   (%s)", f.Way, number(f.Kind, f.Median()), strings.Join(each(f), " "))
+		if len(f.CPU) > 0 {
+			fmt.Fprintf(&text, "   %.2f s/GB", verdict.Median(f.CPU))
+		}
+		text.WriteString("\n")
 	}
 	outcome := verdict.GoalsMet
 	text.WriteString("\n")
-	for _, ratio := range r.ratios() {
+	for _, ratio := range append(r.ratios(), r.besideRatios()...) {
 		judged := ""
 		if ratio.goal > 0 && len(reasons) == 0 {
 			judged = fmt.Sprintf("  goal >= %.2f: met", ratio.goal)
@@ -55,12 +65,27 @@ func (r *Run) Report() (string, verdict.Outcome) {
 		}
 		fmt.Fprintf(&text, "%-100s %9.3f%s\n", ratio.what, ratio.value, judged)
 	}
-	if slope, explained, ok := r.fit(); ok {
-		fmt.Fprintf(&text, "\nStraight line through the reads: %.1f MB/s for each server, R² = %.4f\n", slope/1e6, explained)
+	paper := ""
+	if len(reasons) == 0 {
+		paper = r.paper()
+	}
+	for _, part := range []string{r.lines(), paper, r.settings()} {
+		if part != "" {
+			text.WriteString("\n" + part)
+		}
+	}
+	for _, missing := range r.Missing {
+		fmt.Fprintf(&text, "\nNot measured: %s\n", missing)
 	}
 	if len(reasons) == 0 {
 		return text.String(), outcome
 	}
+	text.WriteString(invalid(reasons))
+	return text.String(), verdict.Invalid
+}
+
+func invalid(reasons []string) string {
+	var text strings.Builder
 	text.WriteString("\nINVALID: nothing is judged, for it was not the links alone that were measured\n")
 	const most = 8
 	for i, reason := range reasons {
@@ -71,14 +96,23 @@ func (r *Run) Report() (string, verdict.Outcome) {
 		fmt.Fprintf(&text, "  - %s\n", reason)
 	}
 	text.WriteString("Run it again when the machine has nothing else to do, or with slower links (HOWDAH_MODEL_LINK).\n")
-	return text.String(), verdict.Invalid
+	return text.String()
 }
 
 // String names a way in the report.
 func (w Way) String() string {
 	text := string(w.Kind)
-	if w.Servers > 0 {
+	switch {
+	case w.By != "":
+		text += ", " + string(w.By)
+	case w.Servers > 0:
 		text += ", " + plural(w.Servers, "server")
+	}
+	if w.Clients > 1 {
+		text += ", " + plural(w.Clients, "client")
+	}
+	if w.Percent > 0 {
+		text += fmt.Sprintf(", each with %d %% of a CPU", w.Percent)
 	}
 	if w.Connections > 0 && w.Connections != UsualConnections {
 		text += fmt.Sprintf(", nconnect=%d", w.Connections)
@@ -100,7 +134,7 @@ type ratio struct {
 	value, goal float64
 }
 
-// ratios are those that count, of what the run has measured.
+// ratios are those that count, of what the run has measured of Howdah.
 func (r *Run) ratios() (found []ratio) {
 	link := r.of(RawTCP, 1).Median()
 	add := func(what string, above, below, goal float64) {
@@ -118,22 +152,104 @@ func (r *Run) ratios() (found []ratio) {
 		}
 	}
 	add("namespace mount / direct mounts, "+plural(r.Servers, "server"), r.of(Reads, r.Servers).Median(), r.of(DirectReads, r.Servers).Median(), goalNamespace)
+	for _, f := range r.Figures {
+		if f.Clients > 1 && f.By == "" {
+			add(fmt.Sprintf("%s / (%d x plain TCP of one link)", f.Way, f.Servers), f.Median(), float64(f.Servers)*link, 0)
+		}
+	}
+	for _, f := range r.Figures {
+		if f.Percent > 0 && f.By == "" && f.Servers > 1 && slices.Contains(SmallFiles, f.Kind) {
+			one := f.Way
+			one.Servers = 1
+			below := r.find(func(w Way) bool { return w == one }).Median()
+			add(fmt.Sprintf("%s / (%d x one server)", f.Way, f.Servers), f.Median(), float64(f.Servers)*below, 0)
+		}
+	}
 	return found
 }
 
-// fit is the straight line through the reads by the number of servers.
-func (r *Run) fit() (slope, explained float64, ok bool) {
-	var servers, rates []float64
-	for n := 1; n <= r.Servers; n++ {
-		if f := r.of(Reads, n); len(f.Rounds) > 0 {
-			servers, rates = append(servers, float64(n)), append(rates, f.Median())
+// besideRatios are one of Howdah's data servers beside others, and the CPU that they take.
+func (r *Run) besideRatios() (found []ratio) {
+	for _, f := range r.Figures {
+		if f.By == "" {
+			continue
+		}
+		own := f.Way
+		own.By = ""
+		howdah := r.find(func(w Way) bool { return w == own })
+		if f.Median() > 0 && howdah.Median() > 0 {
+			limited := ""
+			if f.Percent > 0 {
+				limited = fmt.Sprintf(", %d %% of a CPU", f.Percent)
+			}
+			found = append(found, ratio{what: fmt.Sprintf("%s%s: one of Howdah's servers / %s", f.Kind, limited, f.By), value: howdah.Median() / f.Median()})
+		}
+		if len(f.CPU) > 0 && len(howdah.CPU) > 0 {
+			found = append(found, ratio{
+				what:  fmt.Sprintf("CPU per GB, %s: one of Howdah's servers / %s", f.Kind, f.By),
+				value: verdict.Median(howdah.CPU) / verdict.Median(f.CPU),
+			})
 		}
 	}
-	if len(servers) < 3 {
-		return 0, 0, false
+	return found
+}
+
+// Line is the straight line through what Howdah's servers gave, by their number.
+type Line struct {
+	Kind    Kind
+	Percent int
+	// Offset and Slope are in the kind's unit: rate = Offset + Slope × servers.
+	Offset, Slope float64
+	// Residual is how far the farthest median is from the line, as a part of it. Explained is R².
+	Residual, Explained float64
+}
+
+// Lines are those through all that was measured with three numbers of servers or more.
+func (r *Run) Lines() (found []Line) {
+	type series struct {
+		kind    Kind
+		percent int
 	}
-	slope, _, explained = line(servers, rates)
-	return slope, explained, true
+	var all []series
+	for _, f := range r.Figures {
+		of := f.Way
+		of.Percent = 0
+		if s := (series{f.Kind, f.Percent}); of.usual() && f.Kind != RawTCP && !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	for _, s := range all {
+		var servers, rates []float64
+		for n := 1; n <= r.Servers; n++ {
+			f := r.find(func(w Way) bool {
+				of := w
+				of.Percent = 0
+				return of.usual() && w.Kind == s.kind && w.Percent == s.percent && w.Servers == n
+			})
+			if len(f.Rounds) > 0 {
+				servers, rates = append(servers, float64(n)), append(rates, f.Median())
+			}
+		}
+		if len(servers) < 3 {
+			continue
+		}
+		l := fit(servers, rates)
+		found = append(found, Line{
+			Kind: s.kind, Percent: s.percent, Offset: l.offset, Slope: l.slope,
+			Residual: l.residual / l.at(float64(r.Servers)), Explained: l.explained,
+		})
+	}
+	return found
+}
+
+func (r *Run) lines() string {
+	var text strings.Builder
+	for _, l := range r.Lines() {
+		way := Way{Kind: l.Kind, Percent: l.Percent}
+		fmt.Fprintf(&text, "%-100s %s + %s x servers; farthest point %.1f %%, R² = %.4f\n", way, number(l.Kind, l.Offset), number(l.Kind, l.Slope),
+			100*l.Residual, l.Explained)
+	}
+	return text.String()
 }
 
 func each(f Figure) (texts []string) {
@@ -145,8 +261,7 @@ func each(f Figure) (texts []string) {
 
 // number writes a value with its unit.
 func number(kind Kind, value float64) string {
-	switch kind {
-	case Mkdir, MkdirMany, Entries:
+	if !kind.IsBytes() {
 		return fmt.Sprintf("%.1f /s", value)
 	}
 	return fmt.Sprintf("%.1f MB/s", value/1e6)

@@ -12,7 +12,7 @@ import (
 
 // sample is a good run of three servers on links of 800 Mbit/s.
 func sample() *Run {
-	r := &Run{When: time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC), Kernel: "7.2", CPUs: 2, Servers: 3, Link: 800e6}
+	r := &Run{When: time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC), Kernel: "7.2", Processor: "Xeon", CPUs: 2, MachineCPUs: 2, Servers: 3, Link: 800e6}
 	usual := func(kind Kind, servers int, values ...float64) {
 		for _, value := range values {
 			r.Add(Way{Kind: kind, Servers: servers, Connections: UsualConnections}, value*1e6)
@@ -27,23 +27,53 @@ func sample() *Run {
 	usual(Writes, 3, 200)
 	r.Add(Way{Kind: Reads, Servers: 3, Connections: 1, Delay: time.Millisecond}, 50e6)
 	r.Add(Way{Kind: Mkdir}, 16)
+	for _, by := range []Server{"", PlainGanesha, KernelServer} {
+		way := Way{Kind: Creates, By: by, Servers: 1, Connections: UsualConnections}
+		r.Add(way, map[Server]float64{"": 300, PlainGanesha: 200, KernelServer: 400}[by])
+		way.Kind = Writes
+		r.Add(way, 90e6)
+		if by != KernelServer {
+			r.AddCPU(way, map[Server]float64{"": 0.6, PlainGanesha: 0.5}[by])
+		}
+	}
+	for servers, rate := range map[int]float64{1: 100, 2: 190, 3: 280} {
+		r.Add(Way{Kind: Unlinks, Servers: servers, Connections: UsualConnections, Percent: 5}, rate)
+	}
+	two := Way{Kind: Reads, Servers: 3, Clients: 2, Connections: UsualConnections}
+	r.Add(two, 270e6)
+	r.AddCPU(Way{Kind: Reads, Servers: 3, Connections: UsualConnections}, 0.5)
+	r.Settings = []Comparison{{Setting: "threads", Usual: "200", Other: "1024", What: "random reads", Unit: "MB/s", OfUsual: []float64{10, 11}, OfOther: []float64{12, 13}}}
+	r.Miss("the %s", "weather")
+	r.Miss("the weather")
 	r.Windows = []verdict.Window{{Name: "reads", Use: spare.Use{Idle: 0.3}}}
 	return r
 }
 
 func TestReportOfAGoodRun(t *testing.T) {
 	text, outcome := sample().Report()
+	if strings.Count(text, "weather") != 1 {
+		t.Errorf("what is missing is to be there once:\n%s", text)
+	}
 	if outcome != verdict.GoalsMet || strings.Contains(text, "NOT MET") {
 		t.Errorf("outcome %d:\n%s", outcome, text)
 	}
 	for _, want := range []string{
-		"2026-11-26, Linux 7.2 as client, 2 CPUs for all, links of 800 Mbit/s\n",
+		"2026-11-26, Linux 7.2 as client, 2 CPUs for all (Xeon), links of 800 Mbit/s\n",
 		"reads of 4 MiB through the namespace mount, 1 server                           94.0 MB/s   (93.0 95.0 94.0)\n",
 		"reads of 4 MiB through the namespace mount, 3 servers, nconnect=1, 1ms of delay 50.0 MB/s",
 		"mkdir of distributed directories, one process                                    16.0 /s",
 		"3 servers / (3 x plain TCP of one link)            0.982  goal >= 0.96: met\n",
 		"namespace mount / direct mounts, 3 servers                                         0.996  goal >= 0.99: met\n",
-		"Straight line through the reads: 93.0 MB/s for each server, R² = 1.0000\n",
+		"reads of 4 MiB through the namespace mount 1.3 MB/s + 93.0 MB/s x servers; farthest point 0.2 %, R² = 1.0000\n",
+		"files removed, each with 5 % of a CPU 10.0 /s + 90.0 /s x servers; farthest point 0.0 %, R² = 1.0000\n",
+		"files removed, 3 servers, each with 5 % of a CPU / (3 x one server) 0.933\n",
+		"reads of 4 MiB through the namespace mount, 3 servers, 2 clients / (3 x plain TCP of one link) 0.947\n",
+		"files of 4 KiB made: one of Howdah's servers / one plain ganesha 1.500\n",
+		"files of 4 KiB made: one of Howdah's servers / the kernel's server, emulated 0.750\n",
+		"CPU per GB, writes of 4 MiB, with fsync: one of Howdah's servers / one plain ganesha 1.200\n",
+		"On paper, 5 servers with 100 GbE: 60.8 GB/s (12.2 each), 6.1 cores of each for NFS\n",
+		"threads: 1024 / 200\n random reads, MB/s 1.190 +19 %\n 200: 10 11 1024: 12 13\n",
+		"Not measured: the weather\n",
 	} {
 		if !strings.Contains(strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("missing %q in\n%s", want, text)
@@ -61,10 +91,11 @@ func TestARunBelowItsGoalSaysSo(t *testing.T) {
 
 func TestASpoiltRunIsNotJudged(t *testing.T) {
 	for name, spoil := range map[string]func(*Run){
-		"no idle CPU":    func(r *Run) { r.Windows[0].Use.Idle = 0 },
-		"a slow link":    func(r *Run) { r.Figures[0].Rounds[0] = 80e6 },
-		"links together": func(r *Run) { r.Figures[1].Rounds[0] = 200e6 },
-		"a stolen CPU":   func(r *Run) { r.Windows[0].Use.Stolen = 0.3 },
+		"no idle CPU":     func(r *Run) { r.Windows[0].Use.Idle = 0 },
+		"a slow link":     func(r *Run) { r.Figures[0].Rounds[0] = 80e6 },
+		"links together":  func(r *Run) { r.Figures[1].Rounds[0] = 200e6 },
+		"one of two CPUs": func(r *Run) { r.CPUs = 1 },
+		"a stolen CPU":    func(r *Run) { r.Windows[0].Use.Stolen = 0.3 },
 		"a lot of reasons": func(r *Run) {
 			for range 20 {
 				r.Windows = append(r.Windows, verdict.Window{Name: "reads"})
@@ -74,22 +105,21 @@ func TestASpoiltRunIsNotJudged(t *testing.T) {
 		r := sample()
 		spoil(r)
 		text, outcome := r.Report()
-		if outcome != verdict.Invalid || !strings.Contains(text, "INVALID") || strings.Contains(text, "goal") || strings.Count(text, "  - ") > 9 {
+		if outcome != verdict.Invalid || !strings.Contains(text, "INVALID") || strings.Contains(text, "goal >=") || strings.Contains(text, "On paper") || strings.Count(text, "  - ") > 9 {
 			t.Errorf("%s: outcome %d:\n%s", name, outcome, text)
 		}
 	}
 }
 
-func TestLine(t *testing.T) {
-	slope, offset, explained := line([]float64{1, 2, 3}, []float64{3, 5, 7})
-	if slope != 2 || offset != 1 || explained != 1 {
-		t.Errorf("got %v, %v, %v", slope, offset, explained)
+func TestLineThroughPoints(t *testing.T) {
+	if l := fit([]float64{1, 2, 3}, []float64{3, 5, 7}); l != (line{offset: 1, slope: 2, explained: 1}) {
+		t.Errorf("got %+v", l)
 	}
-	if _, _, explained := line([]float64{1, 2, 3, 4}, []float64{1, 3, 2, 4}); math.Abs(explained-0.64) > 1e-9 {
-		t.Errorf("scattered points: R² = %v, want 0.64", explained)
+	if l := fit([]float64{1, 2, 3, 4}, []float64{1, 3, 2, 4}); math.Abs(l.explained-0.64) > 1e-9 || math.Abs(l.residual-0.9) > 1e-9 {
+		t.Errorf("scattered points: %+v, want R² 0.64 and 0.9 for the farthest", l)
 	}
-	if slope, _, _ := line([]float64{1}, []float64{1}); slope != 0 {
-		t.Errorf("one point has slope %v", slope)
+	if l := fit([]float64{1}, []float64{1}); l.slope != 0 {
+		t.Errorf("one point has slope %v", l.slope)
 	}
 }
 
@@ -104,6 +134,23 @@ func TestOnlyMeasurementsOfLinksMustHaveIdleCPUs(t *testing.T) {
 	} {
 		if got := way.IsJudged(); got != want {
 			t.Errorf("%s: %v, want %v", way, got, want)
+		}
+	}
+}
+
+func TestADifferenceCountsIfTheRoundsAreApart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		c    Comparison
+		want string
+	}{
+		"faster":         {Comparison{OfUsual: []float64{10, 10.5}, OfOther: []float64{12.3, 12.3}}, "+20 %"},
+		"they overlap":   {Comparison{OfUsual: []float64{10, 13}, OfOther: []float64{12, 12}}, "no difference: +4 %, and the rounds overlap"},
+		"less time":      {Comparison{Unit: Seconds, OfUsual: []float64{4, 4}, OfOther: []float64{2, 2}}, "+100 %"},
+		"slower":         {Comparison{OfUsual: []float64{10, 10}, OfOther: []float64{5, 5}}, "-50 %"},
+		"a single round": {Comparison{OfUsual: []float64{10}, OfOther: []float64{5}}, "one round says nothing"},
+	} {
+		if got := tc.c.Finding(); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}
 }
