@@ -1,5 +1,7 @@
 // Package verdict says what a benchmark's run is worth: its goals are met, or not, or the run is INVALID, because something else was
-// measured. Every benchmark of this repository that judges ratios ends with one of these outcomes as its exit code.
+// measured. Every benchmark of this repository that judges ratios ends with one of these outcomes as its exit code (bench-scale, bench-model,
+// bench-ceph); bench-hostile, which is a test, has the same code for INVALID. An MLPerfStorageJob does not use it: it runs in pods, where what
+// counts is the time that accelerators lost because their client's pod had no CPU, and not what a whole machine had (internal/benchmark).
 package verdict
 
 import (

@@ -1,7 +1,11 @@
 package verdict
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/howdah/howdah/test/spare"
@@ -39,5 +43,35 @@ func TestMedian(t *testing.T) {
 		if got := Median(tc.values); got != tc.want {
 			t.Errorf("the median of %v is %v, want %v", tc.values, got, tc.want)
 		}
+	}
+}
+
+// TestBenchmarksSayTheirExitCodes fails if a benchmark's script has another code for INVALID, or for a goal that is not met, than the others.
+func TestBenchmarksSayTheirExitCodes(t *testing.T) {
+	scripts, err := filepath.Glob("../../hack/bench-*.sh")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	judging := 0
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "#", "")), " ")
+		if !strings.Contains(words, "INVALID") {
+			continue
+		}
+		judging++
+		if want := fmt.Sprintf("%d if the run is INVALID", Invalid); !strings.Contains(words, want) {
+			t.Errorf("%s does not say %q", script, want)
+		}
+		// A goal that bench-hostile misses is a test that fails.
+		if want := fmt.Sprintf(" %d if one is not", GoalsNotMet); !strings.Contains(words, want) && filepath.Base(script) != "bench-hostile.sh" {
+			t.Errorf("%s does not say %q", script, want)
+		}
+	}
+	if judging < 4 {
+		t.Errorf("%d scripts judge, there were four", judging)
 	}
 }
