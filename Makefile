@@ -220,7 +220,7 @@ test-fresh: packages ##+ All tests of HEAD on a fresh Debian with empty caches, 
 .PHONY: pictures
 pictures: ##+ The pictures of docs/pictures, from the drawings (*.txt) and results (*.json) beside them
 	go -C hack/pictures run . ../../docs/pictures
-	for result in docs/pictures/*.json; do go run ./test/model/picture $$result || exit 1; done
+	for result in $(wildcard docs/pictures/*.json); do go run ./test/model/picture $$result || exit 1; done
 
 .PHONY: site
 site: packages ## The documentation as a static site in site/, every link checked
