@@ -24,6 +24,9 @@ type addressState struct {
 	changes *rate.Limiter
 	running chan struct{}
 	waiting int
+	// alone has an element while a change is beyond the rate, oneByOne is the rate of these.
+	alone    chan struct{}
+	oneByOne *rate.Limiter
 }
 
 // addressOf is the state of a caller's address, made if there is none.
@@ -34,7 +37,8 @@ func (s *Server) addressOf(caller rpc.Caller) *addressState {
 		a = &addressState{
 			address: address, clients: map[uint64]*clientRecord{}, tentative: list.New(),
 			changes: rate.NewLimiter(rate.Limit(s.limits.ChangesPerSecond), s.limits.ChangeBurst),
-			running: make(chan struct{}, s.limits.ChangesPerAddress),
+			running: make(chan struct{}, s.limits.ChangesPerAddress), alone: make(chan struct{}, 1),
+			oneByOne: rate.NewLimiter(rate.Limit(aloneFactor*s.limits.ChangesPerSecond), aloneFactor),
 		}
 		s.addresses[address] = a
 	}

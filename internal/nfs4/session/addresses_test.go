@@ -153,6 +153,43 @@ func TestRateOfChanges(t *testing.T) {
 	}
 }
 
+// Who makes one change after the other is not held to the rate of those who make many at a time.
+func TestOneChangeAfterTheOtherIsFasterThanTheRate(t *testing.T) {
+	f := newFixture(t, session.Limits{ChangesPerSecond: 100, ChangeBurst: 1, ChangesPerAddress: 4})
+	mine, _ := f.clientAt(at(1), "a")
+	for number := range uint32(400) {
+		if got := f.send(at(1), sequence(mine, 0, number+1), putRoot, create).Status; got != nfsv4.NFS4_OK {
+			t.Fatalf("change %d: %v", number, nfsv4.Nfsstat4_name[got])
+		}
+		f.clock.advance(2 * time.Millisecond)
+	}
+}
+
+// Beyond the rate an address has one change under way, and no more.
+func TestBeyondTheRateAnAddressHasOneChangeAtATime(t *testing.T) {
+	f := newFixture(t, session.Limits{ChangesPerSecond: 1, ChangeBurst: 2, ChangesPerAddress: 8, Slots: 16})
+	f.handler.entered, f.handler.leave = make(chan struct{}, 100), make(chan struct{})
+	id := exchanged(t, f.send(at(1), exchangeID("a", 1, 0)))
+	wide := func(a *nfsv4.CreateSession4args) { a.CsaForeChanAttrs.CaMaxrequests = 16 }
+	mine := created(t, f.send(at(1), createSession(id.EirClientid, 1, wide))).CsrSessionid
+	statuses := make(chan nfsv4.Nfsstat4, 8)
+	for slot := range uint32(8) {
+		go func() { statuses <- f.send(at(1), sequence(mine, slot, 1), putRoot, create).Status }()
+	}
+	for range 3 {
+		<-f.handler.entered
+	}
+	select {
+	case <-f.handler.entered:
+		t.Error("a fourth change is under way, of two at once and one beyond")
+	case <-time.After(200 * time.Millisecond):
+	}
+	close(f.handler.leave)
+	for range 8 {
+		<-statuses
+	}
+}
+
 // The changes of an address at a time are limited; a few more wait, and further ones get NFS4ERR_DELAY at once.
 func TestChangesAtATime(t *testing.T) {
 	f := newFixture(t, session.Limits{ChangesPerSecond: 1000, ChangeBurst: 1000, ChangesPerAddress: 2, Slots: 16})

@@ -55,7 +55,8 @@ type Limits struct {
 	// ListingBytes is the most that one READDIR gives, whatever the client asks for; default 128 KiB.
 	ListingBytes int
 	// ChangesPerSecond is how often one address may make, remove, rename or change directories, ChangeBurst how
-	// many times more at once, and ChangesPerAddress how many at a time; default 50, 250 and 16.
+	// many times more at once, and ChangesPerAddress how many at a time; default 50, 250 and 16. Beyond its rate it
+	// makes one after the other, up to five times as many.
 	ChangesPerSecond, ChangeBurst, ChangesPerAddress int
 }
 
