@@ -88,6 +88,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 	err = group.Wait()
 	goodbye, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
+	s.service.EndBehind(goodbye)
 	s.pool.Close(goodbye)
 	return err
 }

@@ -97,15 +97,13 @@ func TestTwoServersMakeTwoThousandDirectoriesAtTheSameTime(t *testing.T) {
 			t.Errorf("directory %d exists on data servers %v", i, owners)
 		}
 	}
-	list := &internalv1.ShareDirectoryList{}
-	if err := w.api.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range list.Items {
-		if r.State() != internalv1.DirectoryReady {
-			t.Errorf("the ShareDirectory of %s is %s", r.Spec.Path, r.State())
+	w.eventually("all ShareDirectories are Ready", func() bool { // It is written behind the answer.
+		list := &internalv1.ShareDirectoryList{}
+		if err := w.api.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
+			t.Fatal(err)
 		}
-	}
+		return !slices.ContainsFunc(list.Items, func(r internalv1.ShareDirectory) bool { return r.State() != internalv1.DirectoryReady })
+	})
 	for i, mount := range mounts {
 		w.eventually(fmt.Sprintf("server %d lists all directories", i), func() bool {
 			entries, err := mount.ReadDir(t.Context(), user, "/data")

@@ -367,6 +367,7 @@ func (m *model) startNamespaceServer(name string) *modelProcess {
 	p.inner = dataServer
 	p.follow(ctx, dataServer.Take)
 	p.running.Go(func() { service.CheckUnconfirmed(ctx) })
+	p.running.Go(func() { <-ctx.Done(); service.EndBehind(ctx) })
 	return p
 }
 

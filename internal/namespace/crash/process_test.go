@@ -131,6 +131,9 @@ func (p *process) keep() {
 func (p *process) end() {
 	p.world.api.forget(p)
 	p.stop()
+	now, stop := context.WithCancel(context.Background())
+	stop()
+	p.service.EndBehind(now)
 	p.running.Wait()
 }
 

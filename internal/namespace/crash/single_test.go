@@ -91,6 +91,7 @@ func (s *scenario) run(t *testing.T, seed uint64, cutting func(step int, p *proc
 		w.steps, w.cutting, w.trail = 0, cutting, nil
 		w.mu.Unlock()
 		got := w.do(s.request)
+		time.Sleep(time.Second) // What is written behind the answer is cut, too.
 		w.mu.Lock()
 		steps = w.steps
 		w.mu.Unlock()

@@ -80,6 +80,8 @@ func (k *Leader) completeCreating(ctx context.Context, share *tree.Share, direct
 	r := tree.NewDirectory(directory)
 	switch {
 	case r.Server == "":
+	case k.isReplaced(directory):
+		return k.completeReplaced(ctx, directory)
 	case r.Path == tree.RootPath:
 		// The root of a Single share is the export's root, which must answer.
 		if _, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path); err != nil {
@@ -98,6 +100,21 @@ func (k *Leader) completeCreating(ctx context.Context, share *tree.Share, direct
 		}
 	}
 	return k.setState(ctx, directory, internalv1.DirectoryReady)
+}
+
+// completeReplaced is for a directory whose volume is another one than when a client made it. The client may have written into it: so it
+// is Missing, unless it is there, and the check of the volume and the user decide.
+func (k *Leader) completeReplaced(ctx context.Context, directory *internalv1.ShareDirectory) error {
+	r := tree.NewDirectory(directory)
+	there, err := k.exists(ctx, r.Server, r.Volume, r.Share, r.Path)
+	switch {
+	case err != nil:
+		return err
+	case there:
+		return k.setState(ctx, directory, internalv1.DirectoryReady)
+	}
+	k.Log.Warn("a directory that a client made is not on the volume, which is another one than before", "share", r.Share, "path", r.Path, "server", r.Server)
+	return k.setState(ctx, directory, internalv1.DirectoryMissing)
 }
 
 // completeCopies sets owner, group and mode of a directory above the depth on the data servers. A data server that does

@@ -102,8 +102,8 @@ func (s *Service) newSpec(req operations.MkdirRequest) internalv1.ShareDirectory
 	return spec
 }
 
-// mkdirOnOwner makes a distributed directory: it creates the ShareDirectory, makes the directory, and sets the
-// ShareDirectory to Ready.
+// mkdirOnOwner makes a distributed directory: it creates the ShareDirectory and makes the directory. The client does not wait until the
+// ShareDirectory is set to Ready (behind.go).
 func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest, rel string, spec internalv1.ShareDirectorySpec) nfsv4.Nfsstat4 {
 	share := req.Parent.Share
 	owner, release, err := s.place(share.Name, rel)
@@ -155,6 +155,9 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 			s.Log.Warn("the ShareDirectory of a directory that was not made stays for the leader", "path", rel, "error", err)
 		}
 		return status
+	}
+	if s.finishBehind(directory) {
+		return nfsv4.NFS4_OK
 	}
 	if err := s.finish(ctx, directory); err != nil {
 		s.attempts.put(key, directory.Annotations[tree.AttemptAnnotation], s.Clock.Now())

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -75,6 +76,7 @@ type Service struct {
 
 	unconfirmed unconfirmed
 	attempts    attempts
+	behind      behind
 }
 
 // NewService makes a Service.
@@ -150,22 +152,31 @@ func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
 func (s *Service) newDirectory(share *tree.Share, rel, mark string, spec internalv1.ShareDirectorySpec) *internalv1.ShareDirectory {
 	spec.FileServerRef.Name, spec.FileShareRef.Name, spec.Path = s.FileServer, share.Name, rel
 	labels := naming.ShareLabels(s.KubeNamespace, s.FileServer, share.Name)
+	annotations := map[string]string{
+		tree.MadeByAnnotation: s.Replica, tree.AttemptAnnotation: mark, tree.MadeTimeAnnotation: tree.FormatTime(s.Clock.Now()),
+	}
 	if spec.DataServerRef.Name != "" {
 		labels[v1alpha1.DataServerLabel] = spec.DataServerRef.Name
+		if root := s.rootOn(spec.DataServerRef.Name, share.Name, ptr.Deref(spec.Volume, 0)); root != "" {
+			annotations[tree.MadeOnAnnotation] = root
+		}
 	}
 	return &internalv1.ShareDirectory{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.KubeNamespace, Name: naming.Directory(s.FileServer, share.Name, rel), Labels: labels,
-			Annotations: map[string]string{
-				tree.MadeByAnnotation: s.Replica, tree.AttemptAnnotation: mark, tree.MadeTimeAnnotation: tree.FormatTime(s.Clock.Now()),
-			},
+			Namespace: s.KubeNamespace, Name: naming.Directory(s.FileServer, share.Name, rel), Labels: labels, Annotations: annotations,
 		},
 		Spec: spec,
 	}
 }
 
-// get reads a ShareDirectory from the API, past all caches, and puts it into the tree.
+// get reads a ShareDirectory from the API, past all caches, and puts it into the tree. It waits for what this server is about to write to it.
 func (s *Service) get(ctx context.Context, share, rel string) (*internalv1.ShareDirectory, error) {
+	s.awaitWritten(ctx, naming.Directory(s.FileServer, share, rel))
+	return s.read(ctx, share, rel)
+}
+
+// read is get without waiting.
+func (s *Service) read(ctx context.Context, share, rel string) (*internalv1.ShareDirectory, error) {
 	o := &internalv1.ShareDirectory{}
 	key := client.ObjectKey{Namespace: s.KubeNamespace, Name: naming.Directory(s.FileServer, share, rel)}
 	if err := s.Client.Get(ctx, key, o); err != nil {

@@ -27,6 +27,10 @@ const AttemptAnnotation = "howdah.io/attempt"
 // creation time has whole seconds, so a directory would look older than a file that was made just before it.
 const MadeTimeAnnotation = "howdah.io/made-time"
 
+// MadeOnAnnotation is on these ShareDirectories, too: the identity of the share's directory on the volume that the directory is made on.
+// Clients learn that the directory exists before the ShareDirectory says so.
+const MadeOnAnnotation = "howdah.io/made-on"
+
 // Directory has what the tree needs of a ShareDirectory. It does not change.
 type Directory struct {
 	Name string
@@ -61,6 +65,8 @@ type Directory struct {
 	Modified, Changed, Accessed time.Time
 	// CopiesCurrent: all copies of a directory above the depth have its owner, group and mode.
 	CopiesCurrent bool
+	// made: this server has made it and shows it, whatever the ShareDirectory says (Made).
+	made bool
 	// share has the FileShare's attributes when a client replaced those of the root.
 	share *attributes
 }

@@ -175,6 +175,7 @@ func (t *Tree) setDirectory(o *internalv1.ShareDirectory, earlier bool) {
 		if !earlier && before.Version > r.Version || (before.Version == r.Version && before.UID == r.UID && r.Version != 0) {
 			return
 		}
+		r.keepMade(before)
 		t.count(before, -1)
 	}
 	paths[r.Path] = r

@@ -1,0 +1,26 @@
+package tree
+
+import internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+
+// Made shows a directory that this server has made, although its ShareDirectory does not say yet that it is Ready.
+func (t *Tree) Made(o *internalv1.ShareDirectory) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.directories[o.Spec.FileShareRef.Name][o.Spec.Path]
+	if before == nil || before.UID != string(o.UID) || before.State != internalv1.DirectoryCreating {
+		return // It is gone, or another server has finished it.
+	}
+	r := *before
+	r.State, r.made = internalv1.DirectoryReady, true
+	t.directories[r.Share][r.Path] = &r
+	if s := t.mounted[r.Share]; s != nil {
+		t.place(s, &r)
+	}
+}
+
+// keepMade goes on showing a directory of which something else was changed before it became Ready.
+func (r *Directory) keepMade(before *Directory) {
+	if before.made && before.UID == r.UID && r.State == internalv1.DirectoryCreating {
+		r.State, r.made = internalv1.DirectoryReady, true
+	}
+}

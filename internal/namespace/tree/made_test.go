@@ -1,0 +1,49 @@
+package tree
+
+import (
+	"testing"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
+)
+
+// A directory that this server has made is shown before its ShareDirectory is Ready, whatever else is changed of it meanwhile.
+func TestADirectoryThatThisServerHasMadeIsShown(t *testing.T) {
+	creating := func(version int) *internalv1.ShareDirectory { return newDirectory("s", "x", "fs-0", "", version) }
+	other := creating(1)
+	other.UID = "another"
+	for name, test := range map[string]struct {
+		do   func(tree *Tree)
+		want bool
+	}{
+		"it is being made":              {func(*Tree) {}, false},
+		"it is made":                    {func(tree *Tree) { tree.Made(creating(1)) }, true},
+		"another of its name was":       {func(tree *Tree) { tree.Made(other) }, false},
+		"its object comes by the watch": {func(tree *Tree) { tree.Made(creating(1)); tree.SetDirectory(creating(1)) }, true},
+		"its object was changed":        {func(tree *Tree) { tree.Made(creating(1)); tree.SetDirectory(creating(2)) }, true},
+		"its object is Ready": {func(tree *Tree) {
+			tree.Made(creating(1))
+			tree.SetDirectory(newDirectory("s", "x", "fs-0", internalv1.DirectoryReady, 3))
+		}, true},
+		"it is made again after it was ready": {func(tree *Tree) {
+			tree.SetDirectory(newDirectory("s", "x", "fs-0", internalv1.DirectoryReady, 3))
+			tree.SetDirectory(creating(4))
+		}, false},
+		"it was removed": {func(tree *Tree) { tree.DeleteDirectory("s", "x", string(creating(1).UID)); tree.Made(creating(1)) }, false},
+		"it is being removed, after it was shown": {func(tree *Tree) {
+			tree.Made(creating(1))
+			tree.DeleteDirectory("s", "x", string(creating(1).UID))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := New("fs")
+			tree.SetShare(fleet.ShareOf(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 1 })))
+			tree.SetDirectory(creating(1))
+			test.do(tree)
+			if _, shown := tree.At("/s/x"); shown != test.want {
+				t.Errorf("it is shown: %v", shown)
+			}
+		})
+	}
+}
