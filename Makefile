@@ -28,6 +28,10 @@ lab-up: packages ## A real Kubernetes on this machine with Howdah: NODES=3 NAME=
 lab-down: ## Remove the lab NAME=howdah with everything in it
 	hack/lab/lab down --name $(NAME)
 
+.PHONY: bench-mkdir
+bench-mkdir: packages ##+ what a mkdir and a first entry of a distributed directory take, and where the time goes
+	hack/bench-mkdir.sh
+
 .PHONY: bench-model
 bench-model: packages ##+ 1 to 5 native data servers through one mount, as a part of their links, beside others
 	hack/bench-model.sh
