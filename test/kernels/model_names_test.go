@@ -49,7 +49,9 @@ func (b *bench) measureSmall(t *testing.T) {
 // small runs the phases of small.py, and keeps the rate of each.
 func (b *bench) small(t *testing.T, way model.Way, directories []string) {
 	t.Helper()
+	before := now(t)
 	output := b.c.must(t, fmt.Sprintf("python3 /host/small.py %d %d %s", b.files, smallProcesses, strings.Join(directories, " ")))
+	use := now(t).Since(before)
 	lines := strings.Split(output, "\n")
 	if len(lines) != len(model.SmallFiles) {
 		t.Fatalf("%s: %q", way, output)
@@ -61,7 +63,7 @@ func (b *bench) small(t *testing.T, way model.Way, directories []string) {
 			t.Fatalf("%s: no figures in %q: %v", way, lines[i], err)
 		}
 		b.run.Add(way, files/seconds)
-		t.Logf("round %d, %s: %.0f in %.2f s", b.round, way, files, seconds)
+		t.Logf("round %d, %s: %.0f in %.2f s; %.0f %% of the CPU idle in all phases", b.round, way, files, seconds, 100*use.Idle)
 	}
 }
 

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/howdah/howdah/test/model"
 	"github.com/howdah/howdah/test/spare"
@@ -81,8 +82,9 @@ func TestModel(t *testing.T) {
 		return slices.Repeat(kernels[len(kernels)-1:], clients)
 	})
 	processor, cpus := processors(t)
+	mine := usableCPUs(t)
 	b := &bench{world: w, c: w.clients[0], files: setting(t, "HOWDAH_MODEL_FILES", 400), run: &model.Run{
-		When: time.Now(), Kernel: w.clients[0].kernel, Processor: processor, CPUs: runtime.NumCPU(), MachineCPUs: cpus, Servers: modelServers,
+		When: time.Now(), Kernel: w.clients[0].kernel, Processor: processor, CPUs: mine, MachineCPUs: cpus, Servers: modelServers,
 		Link: float64(link) * 1e6,
 	}}
 	b.prepare(t)
@@ -93,6 +95,7 @@ func TestModel(t *testing.T) {
 				section.measure(b, t)
 			}
 		}
+		b.run.CPUs = min(b.run.CPUs, usableCPUs(t))
 	}
 	b.compareSettings(t, compared, rounds)
 	text, outcome := b.run.Report()
@@ -165,6 +168,16 @@ func processors(t *testing.T) (name string, cpus int) {
 		}
 	}
 	return name, cpus
+}
+
+// usableCPUs is how many of them this process may use now: others may change that while it runs.
+func usableCPUs(t *testing.T) int {
+	t.Helper()
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	return set.Count()
 }
 
 // prepare makes the share with a directory and files on each server, and the senders of plain TCP.
