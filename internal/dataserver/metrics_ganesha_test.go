@@ -1,6 +1,7 @@
 package dataserver
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -48,6 +49,17 @@ func (s *dataServer) scraped(sample string) string {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+}
+
+// served is what the plugin gets of the data server.
+func (s *dataServer) served() (served serverpod.Served) {
+	s.t.Helper()
+	answer := httptest.NewRecorder()
+	s.handler().ServeHTTP(answer, httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, serverpod.ServedPath, nil))
+	if err := json.Unmarshal(answer.Body.Bytes(), &served); answer.Code != http.StatusOK || err != nil {
+		s.t.Fatalf("what is served: %d %s: %v", answer.Code, answer.Body, err)
+	}
+	return served
 }
 
 // metricsOfGanesha: what the real ganesha counts comes by share, in Prometheus' units.
@@ -99,6 +111,13 @@ func metricsOfGanesha(t *testing.T) {
 		if sample = fmt.Sprintf(sample, identity); !strings.Contains(text, sample+"\n") {
 			t.Errorf("there is no %s in\n%s", sample, text)
 		}
+	}
+	served := s.served()
+	if got, want := served.Shares["alpha"], (serverpod.ServedShare{ReadBytes: 4500, WrittenBytes: 300, Reads: 2, Writes: 1}); got != want {
+		t.Errorf("of alpha %+v are reported, want %+v", got, want)
+	}
+	if served.Requests < 6 || served.CPUSeconds <= 0 || served.CPUTime.IsZero() {
+		t.Errorf("%d requests and %v s of processor time at %v are reported", served.Requests, served.CPUSeconds, served.CPUTime)
 	}
 	if strings.Contains(text, "10.99.0.1") || strings.Contains(text, "/alpha") {
 		t.Errorf("an address or a path is a label:\n%s", text)

@@ -137,6 +137,21 @@ type Served struct {
 	Time time.Time `json:"time"`
 	// Bytes has the bytes that clients read or wrote, by share key.
 	Bytes map[string]uint64 `json:"bytes"`
+	// Shares has what the bytes are made of, by share key. Older releases do not report this and what follows.
+	Shares map[string]ServedShare `json:"shares,omitempty"`
+	// Requests are NFSv4.1 compounds, whatever is in them.
+	Requests uint64 `json:"requests,omitempty"`
+	// CPUSeconds is the processor time of ganesha's process at CPUTime; 0 if it is not known.
+	CPUSeconds float64   `json:"cpuSeconds,omitempty"`
+	CPUTime    time.Time `json:"cpuTime,omitzero"`
+}
+
+// ServedShare is how much of a share a data server has served. Ganesha counts READ and WRITE for each export, and no other operation.
+type ServedShare struct {
+	ReadBytes    uint64 `json:"readBytes"`
+	WrittenBytes uint64 `json:"writtenBytes"`
+	Reads        uint64 `json:"reads"`
+	Writes       uint64 `json:"writes"`
 }
 
 // Clients are the network addresses that have TCP connections to a server.

@@ -108,6 +108,11 @@ var _ = Describe("kubectl howdah", Ordered, func() {
 		expectShot(ctx, "clients", "kubectl howdah clients", codeWell, "unet3d: plugin/trainer")
 	})
 
+	It("shows what data servers do now", func(ctx SpecContext) {
+		expectShot(ctx, "top", "kubectl howdah top", codeWell, "training-0", "OPERATIONS/s")
+		Expect(output(ctx, "top", "training", "-o", "json")).To(ContainSubstring(`"cpu":`))
+	})
+
 	It("plans", func(ctx SpecContext) {
 		expectShot(ctx, "plan-mkdir", "kubectl howdah plan mkdir unet3d train/6 train/7 train/8/deep", codeWell, "train/6", "new")
 		expectShot(ctx, "plan-scale", "kubectl howdah plan scale training --replicas 1", codeNotWell, "Refused")

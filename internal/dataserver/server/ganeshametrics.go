@@ -1,13 +1,16 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -170,18 +173,34 @@ func (c *ganeshaCollector) read(state supervisor.State) (*counters.Counters, tim
 	return c.source.read()
 }
 
-// Served returns the bytes that clients have read and written of each share since ganesha's start.
+// Served returns what clients have read and written of each share since ganesha's start, and what that took.
 func (c *ganeshaCollector) Served() (serverpod.Served, error) {
 	state := c.state()
 	counted, at, err := c.read(state)
 	if err != nil {
 		return serverpod.Served{}, fmt.Errorf("can't read ganesha's counters: %w", err)
 	}
-	served := serverpod.Served{Start: state.Starts, Time: at, Bytes: map[string]uint64{}}
+	served := serverpod.Served{Start: state.Starts, Time: at, Bytes: map[string]uint64{}, Shares: map[string]serverpod.ServedShare{}}
 	for pseudo, export := range counted.Exports {
 		if key := naming.ShareOfExport(pseudo); c.serves(key) {
 			served.Bytes[key] += export.ReadBytes + export.WrittenBytes
+			share := served.Shares[key] // A share has an export for each volume.
+			share.ReadBytes += export.ReadBytes
+			share.WrittenBytes += export.WrittenBytes
+			share.Reads += export.Reads
+			share.Writes += export.Writes
+			served.Shares[key] = share
 		}
+	}
+	for operation, count := range counted.Operations {
+		if operation.Name == "SEQUENCE" { // Each compound begins with one.
+			served.Requests += count
+		}
+	}
+	if seconds, err := cpuSeconds(state.PID); err == nil {
+		served.CPUSeconds, served.CPUTime = seconds, time.Now()
+	} else {
+		c.log.Debug("can't read ganesha's processor time", "err", err)
 	}
 	return served, nil
 }
@@ -237,6 +256,31 @@ func histogramOf(operation string, duration *counters.Duration) prometheus.Metri
 		}
 	}
 	return prometheus.MustNewConstHistogram(metrics.GaneshaOperationDuration.Desc(), duration.Count, duration.Millisecond/1000, buckets, operation)
+}
+
+// ticks is how many a second the kernel counts in /proc (USER_HZ), on all processors that Kubernetes runs on.
+const ticks = 100
+
+// cpuSeconds is the processor time that a process has used.
+func cpuSeconds(pid int) (float64, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// man 5 proc_pid_stat: the second field, in parentheses, may have any character; utime and stime are the 14th and 15th.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	sum := uint64(0)
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseUint(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+		}
+		sum += n
+	}
+	return float64(sum) / ticks, nil
 }
 
 func oneIf(is bool) float64 {

@@ -178,6 +178,10 @@ func TestServedIsByShare(t *testing.T) {
 	collector := collectorOf(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(ganeshaText + `nfs_bytes_sent_by_export_total{export="export_id=1",operation="write",path="/alpha/0"} 500
 nfs_bytes_received_by_export_total{export="export_id=2",operation="read",path="/gone/0"} 9
+nfs_request_size_by_export_bytes_count{export="export_id=1",operation="read",path="/alpha/0"} 40
+nfs_request_size_by_export_bytes_count{export="export_id=1",operation="write",path="/alpha/0"} 5
+nfsv4__op_count{op="SEQUENCE",status="NFS4_OK"} 60
+nfsv4__op_count{op="SEQUENCE",status="NFS4ERR_BADSESSION"} 1
 `))
 	}, state)
 	collector.source.now = func() time.Time { return time.Unix(1000, 0).UTC() }
@@ -185,7 +189,14 @@ nfs_bytes_received_by_export_total{export="export_id=2",operation="read",path="/
 	code, text := get(f, "/served")
 	var got serverpod.Served
 	mustWork(t, "read it", json.Unmarshal([]byte(text), &got))
-	if diff := cmp.Diff(serverpod.Served{Start: 2, Time: time.Unix(1000, 0).UTC(), Bytes: map[string]uint64{"alpha": 4500}}, got); code != http.StatusOK || diff != "" {
+	if got.CPUSeconds <= 0 || got.CPUTime.IsZero() { // of process 1
+		t.Errorf("processor time %v at %v", got.CPUSeconds, got.CPUTime)
+	}
+	got.CPUSeconds, got.CPUTime = 0, time.Time{}
+	if diff := cmp.Diff(serverpod.Served{
+		Start: 2, Time: time.Unix(1000, 0).UTC(), Bytes: map[string]uint64{"alpha": 4500}, Requests: 61,
+		Shares: map[string]serverpod.ServedShare{"alpha": {ReadBytes: 4000, WrittenBytes: 500, Reads: 40, Writes: 5}},
+	}, got); code != http.StatusOK || diff != "" {
 		t.Errorf("%d (-want +got):\n%s", code, diff)
 	}
 	f.served = func() (serverpod.Served, error) { return serverpod.Served{}, errors.New("ganesha is not up") }

@@ -154,7 +154,12 @@ func hostileServer(t *testing.T) string {
 		parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 		switch {
 		case slices.Contains(parts, "proxy"):
-			_, _ = w.Write(raw(map[string]any{"clients": []any{map[string]any{"address": "10.9.9.9" + hostile, "connections": 1}}, "bytes": map[string]any{"x" + hostile: 1}}))
+			counter := time.Now().UnixMilli()
+			_, _ = w.Write(raw(map[string]any{
+				"clients": []any{map[string]any{"address": "10.9.9.9" + hostile, "connections": 1}}, "bytes": map[string]any{"x" + hostile: 1},
+				"time": time.Now(), "cpuTime": time.Now(), "cpuSeconds": counter, "requests": counter,
+				"shares": map[string]any{"x" + hostile: map[string]any{"reads": counter, "readBytes": counter}},
+			}))
 			return
 		case slices.Contains(parts, "log"):
 			_, _ = w.Write([]byte("a line" + hostile + "\n"))
@@ -207,6 +212,7 @@ func TestNoOutputOfACommandControlsATerminal(t *testing.T) {
 		"status": {"status"}, "status-all": {"status", "fs", "--directories"}, "status-json": {"status", "-o", "json"}, "status-yaml": {"status", "-o", "yaml"},
 		"tree": {"tree", "share", "--directories"}, "tree-json": {"tree", "share", "-o", "json"}, "tree-yaml": {"tree", "share", "-o", "yaml"},
 		"capacity": {"capacity"}, "capacity-yaml": {"capacity", "-o", "yaml"},
+		"top": {"top"}, "top-json": {"top", "fs", "-o", "json"},
 		"clients": {"clients"}, "clients-json": {"clients", "-o", "json"},
 		"explain-share": {"explain", "fileshare/share"}, "explain-server": {"explain", "fileserver/fs"}, "explain-data-server": {"explain", "dataserver/fs-0"},
 		"explain-job": {"explain", "mlperfstoragejob/job"}, "explain-snapshot": {"explain", "filesharesnapshot/snap"},

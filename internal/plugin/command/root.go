@@ -111,7 +111,7 @@ func newRoot(o *options) *cobra.Command {
 }
 
 // commands are those below the root.
-var commands = []func(*options) *cobra.Command{newStatus, newTree, newCapacity, newClients, newExplain, newPlan, newMove, newRebalance, newMount, newBench, newBundle}
+var commands = []func(*options) *cobra.Command{newStatus, newTree, newCapacity, newTop, newClients, newExplain, newPlan, newMove, newRebalance, newMount, newBench, newBundle}
 
 // keepFew hides rarely used flags from the help. They still work.
 func keepFew(root *cobra.Command) {

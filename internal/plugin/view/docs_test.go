@@ -12,7 +12,7 @@ func TestThePageShowsTheOutputOfThePlugin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"status-well.txt", "explain-share.txt", "tree.txt", "clients.txt", "plan-mkdir.txt"} {
+	for _, name := range []string{"status-well.txt", "explain-share.txt", "tree.txt", "clients.txt", "top.txt", "plan-mkdir.txt"} {
 		shown, err := os.ReadFile(filepath.Join("testdata", name))
 		if err != nil {
 			t.Fatal(err)
