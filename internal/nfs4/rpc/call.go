@@ -55,7 +55,8 @@ func answer(ctx context.Context, handler Handler, caller Caller, message []byte)
 	if authStat != rpcv2.AUTH_OK {
 		return denied(xid, &rpcv2.RejectedReply_AUTH_ERROR{Stat: authStat})
 	}
-	credentials.Addr, credentials.Port, credentials.Link, credentials.Keep = caller.Addr, caller.Port, caller.Link, caller.Keep
+	credentials.Addr, credentials.Port, credentials.Door = caller.Addr, caller.Port, caller.Door
+	credentials.Link, credentials.Keep = caller.Link, caller.Keep
 	args := message[len(message)-body.Len():]
 	switch {
 	case call.Prog != program:

@@ -20,6 +20,9 @@ type Caller struct {
 	// Anonymous is true for AUTH_NONE: UID, GID and GIDs mean nothing then.
 	Anonymous bool
 
+	// Door is the name of the listener that the client's connection came through (Server.ServeDoor); "" is the main one.
+	Door string
+
 	// Link is the connection that the request came on; nil if there is none, as in tests.
 	Link *Link
 	// Keep asks for memory for a large result before it is made. False: there is none now, and the client

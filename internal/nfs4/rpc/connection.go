@@ -33,12 +33,15 @@ type connection struct {
 	// address and port are the client's, and client what limits are kept for.
 	port            uint16
 	address, client netip.Addr
-	link            *Link
-	reader          *bufio.Reader
-	pending         sync.WaitGroup
-	broken          sync.Once
-	gone            atomic.Bool
-	outbox          outbox
+	// door is the listener's name.
+	door   string
+	link   *Link
+	reader *bufio.Reader
+
+	pending sync.WaitGroup
+	broken  sync.Once
+	gone    atomic.Bool
+	outbox  outbox
 	// stuckSince is when the client last accepted bytes of what is being written, in Unix nanoseconds; 0: nothing is.
 	stuckSince atomic.Int64
 
@@ -56,9 +59,9 @@ type connection struct {
 	dismissed bool
 }
 
-func newConnection(server *Server, conn net.Conn, address netip.Addr) *connection {
+func newConnection(server *Server, conn net.Conn, address netip.Addr, door string) *connection {
 	return &connection{
-		server: server, conn: conn, address: address, port: clientPort(conn), client: Client(address), link: &Link{},
+		server: server, conn: conn, address: address, port: clientPort(conn), client: Client(address), door: door, link: &Link{},
 		reader: bufio.NewReaderSize(conn, readBuffer), room: sync.NewCond(&server.mu), active: time.Now(),
 	}
 }
@@ -164,7 +167,7 @@ func (c *connection) deadline(stopping context.Context, timeout time.Duration) e
 
 // execute gives the reply to a message, or nil for none, and the memory that was kept for it.
 func (c *connection) execute(ctx context.Context, message []byte) (record []byte, kept int) {
-	caller := Caller{Addr: c.address, Port: c.port, Link: c.link, Keep: func(bytes int) bool {
+	caller := Caller{Addr: c.address, Port: c.port, Door: c.door, Link: c.link, Keep: func(bytes int) bool {
 		if !c.server.keep(c, bytes) {
 			return false
 		}

@@ -123,7 +123,7 @@ func TestKeepGivesNoMoreThanThereIs(t *testing.T) {
 
 func connectionOf(s *Server, address string) *connection {
 	client, _ := net.Pipe()
-	c := newConnection(s, client, netip.MustParseAddr(address))
+	c := newConnection(s, client, netip.MustParseAddr(address), "")
 	s.enter(c)
 	return c
 }

@@ -100,6 +100,12 @@ func (s *Server) Limits() Limits { return s.limits }
 // flight end within Limits.Drain, closes all connections and returns nil. It also closes the
 // listener and the connections when it fails. It may be called for several listeners.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	return s.ServeDoor(ctx, "", listener)
+}
+
+// ServeDoor is Serve for a listener with a name, which the handler gets with each request (Caller.Door). Limits are for
+// all listeners together.
+func (s *Server) ServeDoor(ctx context.Context, door string, listener net.Listener) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	// Requests outlive ctx by the drain time: a directory that is being made must not
@@ -145,7 +151,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		}
 		backoff = 5 * time.Millisecond
 		address := clientAddress(conn)
-		c := newConnection(s, conn, address)
+		c := newConnection(s, conn, address, door)
 		if !s.admit(c) {
 			s.warnOfRefusal(address)
 			_ = conn.Close()

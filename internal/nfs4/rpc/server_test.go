@@ -310,3 +310,41 @@ func TestShutdown(t *testing.T) {
 		}
 	})
 }
+
+// doors answers with the name of the door that the call came through.
+type doors struct{}
+
+func (doors) Compound(_ context.Context, caller Caller, _ []byte) ([]byte, rpcv2.AcceptStat) {
+	return []byte(caller.Door), rpcv2.SUCCESS
+}
+
+func TestTheHandlerGetsTheDoorThatACallCameThrough(t *testing.T) {
+	server := NewServer(Config{Handler: doors{}})
+	ctx, stop := context.WithCancel(t.Context())
+	var serving sync.WaitGroup
+	for _, door := range []string{"", "side"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		serving.Go(func() {
+			if err := server.ServeDoor(ctx, door, listener); err != nil {
+				t.Error(err)
+			}
+		})
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &running{T: t}
+		r.send(conn, 1, "echo")
+		_ = conn.SetReadDeadline(time.Now().Add(testTimeout))
+		const header = 24 // xid, reply, accepted, verifier, success
+		if reply, err := ReadRecord(conn, 1<<10); err != nil || len(reply) != header+len(door) || string(reply[header:]) != door {
+			t.Errorf("door %q: %q, %v", door, reply, err)
+		}
+		_ = conn.Close()
+	}
+	stop()
+	serving.Wait()
+}

@@ -128,7 +128,7 @@ func (s *Server) exchangeID(from rpc.Caller, minorVersion uint32, args *nfsv4.Ex
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expireSometimes()
-	owner := string(args.EiaClientowner.CoOwnerid)
+	owner := ownerAt(from.Door, args.EiaClientowner.CoOwnerid)
 	verifier := args.EiaClientowner.CoVerifier
 	address := s.addressOf(from)
 	confirmed := s.confirmed.at(owner, address.address)
@@ -190,8 +190,18 @@ func (s *Server) exchanged(c *clientRecord, from rpc.Caller) *nfsv4.ExchangeId4r
 	return &nfsv4.ExchangeId4resok{
 		EirClientid: c.id, EirSequenceid: c.lastSequence + 1, EirFlags: flags,
 		EirStateProtect: &nfsv4.StateProtect4R_SP4_NONE{},
-		EirServerOwner:  nfsv4.ServerOwner4{SoMajorId: s.owner}, EirServerScope: s.scope,
+		EirServerOwner:  nfsv4.ServerOwner4{SoMajorId: s.ownerAt(from.Door)}, EirServerScope: s.scope,
 	}
+}
+
+// ownerAt is the server owner at a door: each has its own. A client takes two addresses with one owner for one server
+// (RFC 8881 section 2.10.5.1), and goes on using the address that it knew first for what is mounted through the other:
+// it would get the referrals of the first.
+func (s *Server) ownerAt(door string) []byte {
+	if door == "" {
+		return s.owner
+	}
+	return []byte(string(s.owner) + "/" + door)
 }
 
 // destroyClientID is RFC 8881 section 18.50.

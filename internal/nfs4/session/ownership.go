@@ -26,7 +26,11 @@ const idTries = 8
 
 var errRandom = errors.New("the source of random bytes repeats itself")
 
-// registry finds clients by owner and address.
+// ownerAt is a client's owner string at a door. Doors are servers of their own to clients (Server.ownerAt), so a client that
+// comes through two has a client ID at each. Names of doors have no NUL.
+func ownerAt(door string, owner []byte) string { return door + "\x00" + string(owner) }
+
+// registry finds clients by owner (ownerAt) and address.
 type registry map[string]map[netip.Addr]*clientRecord
 
 func (r registry) at(owner string, address netip.Addr) *clientRecord { return r[owner][address] }

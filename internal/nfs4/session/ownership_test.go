@@ -324,3 +324,27 @@ func TestIDsAreNotGivenTwice(t *testing.T) {
 		t.Errorf("without random bytes: %v", nfsv4.Nfsstat4_name[got])
 	}
 }
+
+// Two doors are two servers to a client: were they one, Linux would take what is mounted through the second for mounted through
+// the first, and ask there.
+func TestEachDoorIsAServerOfItsOwn(t *testing.T) {
+	f := newFixture(t, session.Limits{})
+	inside, outside := from(1, 1), from(1, 1)
+	outside.Door = "outside"
+	first := exchanged(t, f.send(inside, exchangeID("owner", 1, 0)))
+	session1 := created(t, f.send(inside, createSession(first.EirClientid, first.EirSequenceid))).CsrSessionid
+	second := exchanged(t, f.send(outside, exchangeID("owner", 1, 0)))
+	if bytes.Equal(first.EirServerOwner.SoMajorId, second.EirServerOwner.SoMajorId) || first.EirClientid == second.EirClientid {
+		t.Errorf("one server: owners %q and %q, client IDs %x and %x",
+			first.EirServerOwner.SoMajorId, second.EirServerOwner.SoMajorId, first.EirClientid, second.EirClientid)
+	}
+	if !bytes.Equal(first.EirServerScope, second.EirServerScope) {
+		t.Errorf("scopes %q and %q: file handles are the same", first.EirServerScope, second.EirServerScope)
+	}
+	// A client that comes through the second as after a restart does not end the first.
+	again := exchanged(t, f.send(outside, exchangeID("owner", 2, 0)))
+	created(t, f.send(outside, createSession(again.EirClientid, again.EirSequenceid)))
+	if got := f.send(inside, sequence(session1, 0, 1), putRoot).Status; got != nfsv4.NFS4_OK {
+		t.Errorf("the session at the first door: %v", got)
+	}
+}
