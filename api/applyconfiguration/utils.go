@@ -88,6 +88,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileShareSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareStatus"):
 		return &apiv1alpha1.FileShareStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LoadBalancer"):
+		return &apiv1alpha1.LoadBalancerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LostVolume"):
 		return &apiv1alpha1.LostVolumeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MLPerfStorageJob"):
@@ -102,6 +104,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.NamespaceServersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceServersStatus"):
 		return &apiv1alpha1.NamespaceServersStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Network"):
+		return &apiv1alpha1.NetworkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NFSOptions"):
 		return &apiv1alpha1.NFSOptionsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Placement"):

@@ -26,6 +26,9 @@ const (
 	FileServerStorageAvailable = "StorageAvailable"
 	// FileServerConfigApplied: every data server has loaded the exports that the shares need.
 	FileServerConfigApplied = "ConfigApplied"
+	// FileServerOutsideAddressesAvailable: the namespace servers and every data server have an address for clients outside
+	// the cluster. The condition exists only while spec.network.loadBalancer is set.
+	FileServerOutsideAddressesAvailable = "OutsideAddressesAvailable"
 	// FileServerServersUpdated: the pods of all data servers are as the FileServer and the operator want them now. While
 	// it is False, some data servers still run with earlier pods. Ready does not depend on it.
 	FileServerServersUpdated = "ServersUpdated"
@@ -168,6 +171,12 @@ const (
 	// ReasonTooManyNodeNetworks: the nodes have more addresses than a DataServer can hold, so some nodes can't mount.
 	// The message says how to cover them with fewer networks.
 	ReasonTooManyNodeNetworks = "TooManyNodeNetworks"
+	// ReasonOutsideAddressesPending: Services of spec.network.loadBalancer have no address yet, since less than two
+	// minutes.
+	ReasonOutsideAddressesPending = "OutsideAddressesPending"
+	// ReasonOutsideAddressesMissing: Services of spec.network.loadBalancer have had no address for two minutes. The message
+	// names the Services and what to do. Clients in the cluster are served.
+	ReasonOutsideAddressesMissing = "OutsideAddressesMissing"
 	// ReasonInUse: the FileServer is being deleted and shares still use it, or a FileShare with reclaimPolicy Delete is
 	// being deleted and pods still use its claim.
 	ReasonInUse = "InUse"
@@ -312,39 +321,40 @@ const (
 // needsUser are the reasons that stay until the user acts. Missing objects (FileServer, FileShare, StorageClass,
 // Secret) are not among them, because objects may be created in any order.
 var needsUser = map[string]bool{
-	ReasonApplyFailed:            true,
-	ReasonNameTaken:              true,
-	ReasonPodsRefused:            true,
-	ReasonInvalidSpec:            true,
-	ReasonExpansionRefused:       true,
-	ReasonVolumeRefused:          true,
-	ReasonTooFewNodes:            true,
-	ReasonScaleInRefused:         true,
-	ReasonRolloutStopped:         true,
-	ReasonTooManyNodeNetworks:    true,
-	ReasonInUse:                  true,
-	ReasonPathConflict:           true,
-	ReasonNamespaceNotAllowed:    true,
-	ReasonNamespaceNotWatched:    true,
-	ReasonTooManyShares:          true,
-	ReasonLimitReached:           true,
-	ReasonGrowthRefused:          true,
-	ReasonInvalidDirectories:     true,
-	ReasonDataInSeveralPlaces:    true,
-	ReasonQuotaUnsupported:       true,
-	ReasonQuotaBelowUse:          true,
-	ReasonQuotaAboveCapacity:     true,
-	ReasonCloneRefused:           true,
-	ReasonCloneFailed:            true,
-	ReasonUtilizationTooLow:      true,
-	ReasonMeasurementInvalid:     true,
-	ReasonSnapshotsUnsupported:   true,
-	ReasonSnapshotLost:           true,
-	ReasonClockSkewed:            true,
-	ReasonClientFailed:           true,
-	ReasonDeadlineExceeded:       true,
-	ReasonDataOfDeletedNamespace: true,
-	ReasonDirectoriesMissing:     true,
+	ReasonApplyFailed:             true,
+	ReasonNameTaken:               true,
+	ReasonPodsRefused:             true,
+	ReasonInvalidSpec:             true,
+	ReasonExpansionRefused:        true,
+	ReasonVolumeRefused:           true,
+	ReasonTooFewNodes:             true,
+	ReasonScaleInRefused:          true,
+	ReasonRolloutStopped:          true,
+	ReasonTooManyNodeNetworks:     true,
+	ReasonOutsideAddressesMissing: true,
+	ReasonInUse:                   true,
+	ReasonPathConflict:            true,
+	ReasonNamespaceNotAllowed:     true,
+	ReasonNamespaceNotWatched:     true,
+	ReasonTooManyShares:           true,
+	ReasonLimitReached:            true,
+	ReasonGrowthRefused:           true,
+	ReasonInvalidDirectories:      true,
+	ReasonDataInSeveralPlaces:     true,
+	ReasonQuotaUnsupported:        true,
+	ReasonQuotaBelowUse:           true,
+	ReasonQuotaAboveCapacity:      true,
+	ReasonCloneRefused:            true,
+	ReasonCloneFailed:             true,
+	ReasonUtilizationTooLow:       true,
+	ReasonMeasurementInvalid:      true,
+	ReasonSnapshotsUnsupported:    true,
+	ReasonSnapshotLost:            true,
+	ReasonClockSkewed:             true,
+	ReasonClientFailed:            true,
+	ReasonDeadlineExceeded:        true,
+	ReasonDataOfDeletedNamespace:  true,
+	ReasonDirectoriesMissing:      true,
 }
 
 // NeedsUser reports whether a condition with this reason stays not True until the user acts.
@@ -352,17 +362,18 @@ func NeedsUser(reason string) bool { return needsUser[reason] }
 
 // changes are the reasons for a requested change in progress, as opposed to a failure.
 var changes = map[string]bool{
-	ReasonPending:            true,
-	ReasonProgressing:        true,
-	ReasonClaimsPending:      true,
-	ReasonConfigPending:      true,
-	ReasonDraining:           true,
-	ReasonRollingOut:         true,
-	ReasonRolloutWaiting:     true,
-	ReasonDirectoriesPending: true,
-	ReasonInventoryPending:   true,
-	ReasonStoragePending:     true,
-	ReasonCloning:            true,
+	ReasonPending:                 true,
+	ReasonProgressing:             true,
+	ReasonClaimsPending:           true,
+	ReasonConfigPending:           true,
+	ReasonOutsideAddressesPending: true,
+	ReasonDraining:                true,
+	ReasonRollingOut:              true,
+	ReasonRolloutWaiting:          true,
+	ReasonDirectoriesPending:      true,
+	ReasonInventoryPending:        true,
+	ReasonStoragePending:          true,
+	ReasonCloning:                 true,
 }
 
 // IsChange reports whether a reason is that of a change in progress. An object that was Ready and is not Ready for any

@@ -9,7 +9,7 @@ import (
 // +kubebuilder:validation:MinProperties=1
 type FileServerStatus struct {
 	// conditions are Ready, ServersAvailable, NamespaceServersAvailable, StorageAvailable, ConfigApplied,
-	// ServersUpdated.
+	// ServersUpdated, and OutsideAddressesAvailable if spec.network.loadBalancer is set.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -50,6 +50,15 @@ type FileServerStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Address string `json:"address,omitempty"`
+
+	// outsideAddresses are the addresses or host names of the namespace servers for clients outside the cluster, which
+	// mount one of them (spec.network.loadBalancer).
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +optional
+	OutsideAddresses []string `json:"outsideAddresses,omitempty"`
 
 	// nodeAddresses is the number of known addresses of the cluster's nodes. These addresses and
 	// spec.additionalNodeNetworks are the Nodes of access rules.
@@ -102,6 +111,15 @@ type FileServerServerStatus struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Address string `json:"address,omitempty"`
+
+	// outsideAddresses are the addresses or host names of the server in referrals for clients outside the cluster
+	// (spec.network.loadBalancer).
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +optional
+	OutsideAddresses []string `json:"outsideAddresses,omitempty"`
 
 	// state is Serving, or what the server waits for. API clients must tolerate new values.
 	// +required

@@ -17,6 +17,7 @@ import (
 // +kubebuilder:printcolumn:name="Servers",type=integer,JSONPath=`.status.readyReplicas`
 // +kubebuilder:printcolumn:name="Desired",type=integer,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Address",type=string,JSONPath=`.status.address`
+// +kubebuilder:printcolumn:name="Outside",type=string,priority=1,JSONPath=`.status.outsideAddresses[0]`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name must be at most 40 characters: pod, Service and label names are made from it"
@@ -88,6 +89,10 @@ type FileServerSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	NamespaceServers *NamespaceServers `json:"namespaceServers,omitempty"`
+
+	// network gives the servers addresses for clients outside the cluster.
+	// +optional
+	Network Network `json:"network,omitempty,omitzero"`
 
 	// nfs tunes the NFS protocol.
 	// +kubebuilder:default={}

@@ -109,6 +109,9 @@ const (
 	// NFSPort is the TCP port of the namespace servers and the data servers. A referral has no port (fs_locations, RFC
 	// 8881 section 11.16), so clients use this one.
 	NFSPort = 2049
+	// NFSOutsidePort is the TCP port of namespace servers to which the Service for clients outside the cluster leads. Its
+	// own port is NFSPort.
+	NFSOutsidePort = 9592
 	// NFSTLSPort is the TCP port of data servers for NFS with mutual TLS, which namespace servers use.
 	NFSTLSPort = 9590
 	// MetricsPort is the TCP port of the supervisor that serves the metrics of ganesha's Prometheus exporter.

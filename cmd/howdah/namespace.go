@@ -43,6 +43,7 @@ func newNamespaceCommand() *cobra.Command {
 	flags.StringVar(&o.Certificate, "certificate", serverpod.Certificate, "file with the certificate that data servers accept from this server")
 	flags.StringVar(&o.PreviousCertificate, "previous-certificate", serverpod.PreviousCertificate, "file with the certificate of the previous keys; it may be missing")
 	flags.StringVar(&o.Listen, "listen", ":"+strconv.Itoa(v1alpha1.NFSPort), "address for NFS clients")
+	flags.StringVar(&o.ListenOutside, "listen-outside", "", "address for NFS clients outside the cluster, who get the outside addresses of data servers; empty: none")
 	flags.StringVar(&o.Manager, "manager", ":"+strconv.Itoa(v1alpha1.ManagerPort), "address of /healthz, /readyz and /metrics")
 	flags.StringVar(&o.WaitingRoom, "waiting-room", ":"+strconv.Itoa(v1alpha1.WaitingRoomPort), "address where clients of data servers without a pod wait; empty: none")
 	flags.DurationVar(&o.Lease, "lease", namespace.DefaultLease, "NFS lease: how long a client may send nothing before it loses its state")

@@ -42,6 +42,7 @@ func DataServerObject(in FileServerInput, ordinal int32) *internalv1ac.DataServe
 	if address := in.Addresses[name]; address != "" {
 		spec.WithAddress(address)
 	}
+	spec.WithOutsideAddresses(in.OutsideAddresses[name]...)
 	return internalv1ac.DataServer(name, in.namespace()).WithLabels(meta).WithSpec(spec)
 }
 

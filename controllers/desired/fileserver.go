@@ -41,6 +41,10 @@ type FileServerInput struct {
 	// Addresses are the cluster addresses of the data servers' Services, by data
 	// server; those that have none yet are missing.
 	Addresses map[string]string
+	// OutsideAddresses are, by data server, those for clients outside the cluster, if there are any.
+	OutsideAddresses map[string][]string
+	// OutsideReplaced are the outside Services that must go before they are made again.
+	OutsideReplaced map[string]bool
 	// WaitingRooms are the addresses of namespace servers at which clients of data servers without a pod can wait.
 	WaitingRooms []netip.Addr
 	// CertificatesLost is how often the certificates of this FileServer were lost and replaced.
@@ -76,6 +80,7 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 			children = append(children, slice)
 		}
 	}
+	children = append(children, outside(in)...)
 	if in.Storage.Describe != nil || !in.Storage.Missing {
 		for ordinal := range in.Replicas {
 			children = append(children, DataServerObject(in, ordinal))

@@ -60,6 +60,22 @@ func TestFileServerChildren(t *testing.T) {
 			Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.7.0/24")},
 		},
 	}
+	tests["fileserver-outside"] = FileServerInput{
+		FileServer: builders.FileServer("ml", "training").UID("7c2e").Replicas(3).LoadBalancer(v1alpha1.LoadBalancer{
+			Class: "metallb.io/lab", Annotations: map[string]string{"metallb.io/address-pool": "training"},
+			// One is Howdah's own, which none replaces.
+			Labels:       map[string]string{"team": "ml", v1alpha1.ComponentLabel: "mine"},
+			SourceRanges: []string{"192.0.2.0/24"}, IPFamilyPolicy: corev1.IPFamilyPolicyPreferDualStack, NodePorts: v1alpha1.NodePortsOmit,
+		}).Build(),
+		Images: images, Replicas: 3,
+		Addresses:        map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
+		OutsideAddresses: map[string][]string{"training-0": {"192.0.2.10", "2001:db8::10"}, "training-1": {"lb.example.com"}},
+		// It has another class, and goes first.
+		OutsideReplaced: map[string]bool{"training-2-outside": true},
+		WaitingRooms:    []netip.Addr{netip.MustParseAddr("10.244.1.7"), netip.MustParseAddr("fd00:7::17")},
+		NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"},
+		Clients:         []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+	}
 	provisioned := tests["fileserver-ceph"]
 	provisioned.FileServer = builders.FileServer("ml", "training").UID("7c2e").Replicas(1).Provisioned().NodeSelector("ceph", "near").Build()
 	tests["fileserver-provisioned"] = provisioned

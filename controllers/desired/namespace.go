@@ -59,7 +59,7 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 		WithImage(in.Images.Howdah).
 		WithArgs(namespaceArgs(in)...).
 		WithEnv(downwardEnv()...).
-		WithPorts(append(podPorts(false), containerPort(portWaiting, v1alpha1.WaitingRoomPort))...).
+		WithPorts(namespacePorts(in)...).
 		WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
 		WithReadinessProbe(probe(serverpod.ReadyPath, 1, 2, 2)).
 		WithResources(namespaceResources(in)).
@@ -92,6 +92,15 @@ func namespaceResources(in FileServerInput) *corev1ac.ResourceRequirementsApplyC
 		WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")})
 }
 
+// namespacePorts are the ports of a namespace server.
+func namespacePorts(in FileServerInput) []*corev1ac.ContainerPortApplyConfiguration {
+	ports := append(podPorts(false), containerPort(portWaiting, v1alpha1.WaitingRoomPort))
+	if HasOutside(in.FileServer) {
+		ports = append(ports, containerPort(portNFSOutside, v1alpha1.NFSOutsidePort))
+	}
+	return ports
+}
+
 // namespaceArgs are the arguments of a namespace server.
 func namespaceArgs(in FileServerInput) []string {
 	args := []string{
@@ -100,6 +109,9 @@ func namespaceArgs(in FileServerInput) []string {
 	}
 	if door := in.FileServer.Spec.NamespaceServers; door != nil && door.MaxWaitSeconds != 0 {
 		args = append(args, fmt.Sprintf("--max-wait=%ds", door.MaxWaitSeconds))
+	}
+	if HasOutside(in.FileServer) {
+		args = append(args, fmt.Sprintf("--listen-outside=:%d", v1alpha1.NFSOutsidePort))
 	}
 	return args
 }

@@ -63,9 +63,13 @@ func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 	nodes := clientPeers(fewNetworks(in.NodeNetworks))
 	scrapers := namespacePeers(in.NetworkPolicies.MetricsFrom, nil)
 	operator := namespacePeers([]string{in.NetworkPolicies.OperatorNamespace}, map[string]string{nameLabel: nameValue, v1alpha1.ComponentLabel: naming.ComponentOperator})
+	entries := []int32{v1alpha1.NFSPort, v1alpha1.WaitingRoomPort}
+	if HasOutside(in.FileServer) {
+		entries = append(entries, v1alpha1.NFSOutsidePort)
+	}
 	policies := []runtime.ApplyConfiguration{
 		networkPolicy(in, naming.NamespaceServers(in.name()), doors,
-			ingress(clientPeers(in.Clients), v1alpha1.NFSPort, v1alpha1.WaitingRoomPort),
+			ingress(clientPeers(in.Clients), entries...),
 			ingress(slices.Concat(operator, scrapers, nodes), v1alpha1.ManagerPort)),
 		networkPolicy(in, naming.DataServerAccount(in.name()), servers,
 			ingress(clientPeers(in.Clients), v1alpha1.NFSPort),

@@ -18,11 +18,12 @@ const namespaceAffinitySeconds = 10800
 
 // Names of ports.
 const (
-	portNFS     = "nfs"
-	portNFSTLS  = "nfs-tls"
-	portMetrics = "metrics"
-	portManager = "manager"
-	portWaiting = "waiting-room"
+	portNFS        = "nfs"
+	portNFSOutside = "nfs-outside"
+	portNFSTLS     = "nfs-tls"
+	portMetrics    = "metrics"
+	portManager    = "manager"
+	portWaiting    = "waiting-room"
 )
 
 // NamespaceService is the address that clients mount. All connections of a

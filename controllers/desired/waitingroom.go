@@ -21,9 +21,22 @@ func waitingRoomSlice(in FileServerInput, ordinal int32) *discoveryv1ac.Endpoint
 	if err != nil {
 		return nil
 	}
+	family := discoveryv1.AddressTypeIPv4
+	if !service.Is4() {
+		family = discoveryv1.AddressTypeIPv6
+	}
+	return waitingRoom(in, server, server, family)
+}
+
+// waitingRoom is the slice of a data server's Service with the waiting rooms of a family; nil if there is none. Its
+// endpoints have no node. A Service with externalTrafficPolicy Local therefore leads no client there that comes from outside,
+// and a load balancer that looks for nodes with endpoints does not take a namespace server's node for the data server's.
+// While the data server has no pod, kube-proxy then drops who comes from outside, as it does where a Service has endpoints
+// on other nodes only, and does not refuse them: the client's kernel sends its SYN again after 1, 3 and 7 s.
+func waitingRoom(in FileServerInput, server, service string, family discoveryv1.AddressType) *discoveryv1ac.EndpointSliceApplyConfiguration {
 	var endpoints []*discoveryv1ac.EndpointApplyConfiguration
 	for _, room := range in.WaitingRooms {
-		if room.Is4() == service.Is4() {
+		if room.Is4() == (family == discoveryv1.AddressTypeIPv4) {
 			endpoints = append(endpoints, discoveryv1ac.Endpoint().
 				WithAddresses(room.String()).
 				WithConditions(discoveryv1ac.EndpointConditions().WithReady(false).WithServing(true).WithTerminating(true)))
@@ -32,15 +45,11 @@ func waitingRoomSlice(in FileServerInput, ordinal int32) *discoveryv1ac.Endpoint
 	if len(endpoints) == 0 {
 		return nil
 	}
-	family := discoveryv1.AddressTypeIPv4
-	if !service.Is4() {
-		family = discoveryv1.AddressTypeIPv6
-	}
 	meta := labels(naming.SelectDataServers(in.name()))
 	meta[v1alpha1.DataServerLabel] = server
-	meta[discoveryv1.LabelServiceName] = server
+	meta[discoveryv1.LabelServiceName] = service
 	meta[discoveryv1.LabelManagedBy] = v1alpha1.EndpointSlicesManagedBy
-	return discoveryv1ac.EndpointSlice(naming.WaitingRoom(server, !service.Is4()), in.namespace()).
+	return discoveryv1ac.EndpointSlice(naming.WaitingRoom(service, family == discoveryv1.AddressTypeIPv6), in.namespace()).
 		WithLabels(meta).
 		WithAddressType(family).
 		WithEndpoints(endpoints...).

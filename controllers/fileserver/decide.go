@@ -75,6 +75,10 @@ func decide(o *observed, images desired.Images) decision {
 		Storage:      d.storage.Servers,
 		Addresses:    o.addresses(),
 		WaitingRooms: o.waitingRooms(),
+
+		OutsideAddresses: o.outsideAddresses(),
+		OutsideReplaced:  o.outsideReplaced(replicas),
+
 		NodeNetworks: networks,
 
 		LostNodeAddresses: o.lostNodeAddresses(),
@@ -196,14 +200,4 @@ func closedNodes(nodes []corev1.Node, placement *v1alpha1.Placement) map[string]
 
 func keepsPodsOff(taint *corev1.Taint) bool {
 	return taint.Effect != corev1.TaintEffectPreferNoSchedule
-}
-
-func (o *observed) addresses() map[string]string {
-	addresses := map[string]string{}
-	for name, service := range o.services {
-		if ip := service.Spec.ClusterIP; ip != "" && ip != corev1.ClusterIPNone {
-			addresses[name] = ip
-		}
-	}
-	return addresses
 }

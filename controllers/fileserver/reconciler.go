@@ -151,7 +151,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if err == nil && !paused {
 		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), o.refusedAgain(), d.storage.Again,
-			d.failover.Again, endsAgain(d.ends), rolloutAgainAfter(d.rollout))
+			d.failover.Again, endsAgain(d.ends), rolloutAgainAfter(d.rollout), o.outsideAgain(d.input.Replicas))
 	}
 	return result, err
 }

@@ -45,10 +45,13 @@ func reportServers(o *observed, d decision) []serverReport {
 func reportServer(o *observed, name string) serverReport {
 	pod, dataServer := o.pods[name], o.dataServers[name]
 	r := serverReport{status: v1alpha1.FileServerServerStatus{
-		Name:           name,
-		NodeName:       pod.Spec.NodeName,
-		Address:        dataServer.Spec.Address,
-		ConfigRevision: dataServer.Status.ObservedGeneration,
+		Name:     name,
+		NodeName: pod.Spec.NodeName,
+		Address:  dataServer.Spec.Address,
+
+		// As the condition has it; the DataServer follows in this pass.
+		OutsideAddresses: o.outsideAddresses()[name],
+		ConfigRevision:   dataServer.Status.ObservedGeneration,
 	}}
 	if seen := dataServer.Status.Connections; seen.Limit > 0 {
 		r.status.Connections = v1alpha1.FileServerConnections{Used: seen.Used, Limit: seen.Limit}

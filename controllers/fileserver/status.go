@@ -6,10 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -24,6 +26,7 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	nodeAddresses := d.nodeAddresses
 	status.NodeAddresses = &nodeAddresses
 	status.Address = o.addresses()[naming.NamespaceService(fs.Name)]
+	status.OutsideAddresses = o.outsideAddresses()[naming.NamespaceService(fs.Name)]
 	status.Capacity = o.storage.Capacity(names(servers))
 	status.VolumeSize = o.storage.VolumeSize()
 	status.Moves = countMoves(o, d.moves, d.moved)
@@ -39,6 +42,12 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 		serversCondition(d, servers, o.failoverNotAllowed()),
 		namespaceCondition(o),
 		configCondition(o.fileServer, servers, o.leftOnClaims()),
+	}
+	outside := o.outsideCondition(replicas)
+	if outside == nil {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.FileServerOutsideAddressesAvailable)
+	} else {
+		parts = append(parts, *outside)
 	}
 	conditions.Set(&status.Conditions, fs.Generation, now, parts...)
 	updated := o.updatedCondition(d)
@@ -78,6 +87,9 @@ func readyCondition(o *observed, d decision, applied error, updated *metav1.Cond
 		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable, v1alpha1.FileServerNamespaceServersAvailable))
 	if d.draining != nil { // Before ConfigApplied: draining takes long, and changes the data servers' configuration.
 		findings = append(findings, *d.draining)
+	}
+	if desired.HasOutside(o.fileServer) { // After those that clients in the cluster notice, too.
+		findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts, v1alpha1.FileServerOutsideAddressesAvailable))
 	}
 	config := conditions.Summarize(v1alpha1.ConditionReady, parts, v1alpha1.FileServerConfigApplied)
 	worst := conditions.Worst(v1alpha1.ConditionReady, append(findings, config)...)

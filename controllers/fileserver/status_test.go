@@ -244,6 +244,20 @@ func TestReady(t *testing.T) {
 			"every data server has loaded its newest configuration; 1 of 2 use earlier values of spec.nfs until they restart: fs-1 (graceSeconds, leaseSeconds). " +
 				"To restart one after the other: kubectl -n ns rollout restart statefulset fs",
 		},
+		"outside addresses are awaited": {
+			func(o *observed, _ *decision) { o.outside(time.Minute, "192.0.2.1", "", "192.0.2.3") }, nil,
+			v1alpha1.ReasonOutsideAddressesPending,
+			"OutsideAddressesAvailable: 2 of 3 Services of type LoadBalancer have an address; waiting for fs-0-outside",
+		},
+		"outside addresses never come": {
+			func(o *observed, _ *decision) { o.outside(outsideLimit, "192.0.2.1", "", "192.0.2.3") }, nil,
+			v1alpha1.ReasonOutsideAddressesMissing,
+			"no load balancer has given one to Service fs-0-outside for more than 2m0s: install one that serves the class example.com/lb, or give its pool more " +
+				"addresses (kubectl -n ns describe service fs-0-outside shows its events), or remove spec.network.loadBalancer; clients in the cluster are served",
+		},
+		"outside addresses are there": {
+			func(o *observed, _ *decision) { o.outside(time.Hour, "192.0.2.1", "lb.example.com", "192.0.2.3") }, nil, v1alpha1.ReasonReady, "everything",
+		},
 		"scale-in is refused": {func(_ *observed, d *decision) { d.refused = &refusal }, nil, v1alpha1.ReasonScaleInRefused, "no"},
 		"a name is taken": {
 			nil, errors.Join(&apply.NameTaken{Kind: "Service", Namespace: "ns", Name: "fs", Holder: "Deployment x"}),

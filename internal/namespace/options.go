@@ -29,6 +29,9 @@ type Options struct {
 	Certificate, PreviousCertificate string
 	// Listen and Manager are the addresses for NFS and for probes and metrics.
 	Listen, Manager string
+	// ListenOutside is the address for NFS clients outside the cluster: their referrals have the addresses that data servers
+	// have there. Empty: there are no such clients.
+	ListenOutside string
 	// WaitingRoom is the address at which clients of data servers without a pod wait. Empty: there is none.
 	WaitingRoom string
 

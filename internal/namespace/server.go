@@ -190,19 +190,40 @@ func (s *server) nfs(ctx context.Context) error {
 	calls := rpc.NewServer(rpc.Config{Handler: sessions, Limits: s.RPC, Logger: s.Log})
 	s.countServing(sessions, calls)
 	s.calls.Store(calls)
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
+	doors, err := s.open(ctx)
 	if err != nil {
-		return fmt.Errorf("listen for NFS clients: %w", err)
+		return err
 	}
-	s.Log.Info("serving", "address", listener.Addr().String(), "identity", identity)
+	s.Log.Info("serving", "address", doors[""].Addr().String(), "identity", identity)
 	s.listening.Store(true)
-	probing, stop := context.WithCancel(ctx)
-	defer stop()
-	go s.probe.run(probing, s, listener.Addr())
-	if err := calls.Serve(ctx, listener); err != nil {
+	group, serving := errgroup.WithContext(ctx)
+	go s.probe.run(serving, s, doors[""].Addr())
+	for name, listener := range doors {
+		group.Go(func() error { return calls.ServeDoor(serving, name, listener) })
+	}
+	if err := group.Wait(); err != nil {
 		return fmt.Errorf("serve NFS clients: %w", err)
 	}
 	return nil
+}
+
+// open listens for clients, by the names of the doors.
+func (s *server) open(ctx context.Context) (map[string]net.Listener, error) {
+	doors := map[string]net.Listener{}
+	for name, address := range map[string]string{"": s.Listen, operations.DoorOutside: s.ListenOutside} {
+		if address == "" && name != "" {
+			continue
+		}
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		if err != nil {
+			for _, other := range doors {
+				_ = other.Close()
+			}
+			return nil, fmt.Errorf("listen for NFS clients: %w", err)
+		}
+		doors[name] = listener
+	}
+	return doors, nil
 }
 
 // pollSynced is how often the watcher is asked whether it has read everything; there is no event for it.

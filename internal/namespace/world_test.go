@@ -214,14 +214,16 @@ type serverUnderTest struct {
 	manager string
 	// waitingRoom is where clients of data servers without a pod wait.
 	waitingRoom string
-	stop        func()
+	// outside is the door for clients outside the cluster.
+	outside string
+	stop    func()
 }
 
 // serve starts a namespace server and waits until it is ready.
 func (w *world) serve(replica string) *serverUnderTest {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &serverUnderTest{address: freeAddress(w.t), manager: freeAddress(w.t), waitingRoom: freeAddress(w.t)}
+	s := &serverUnderTest{address: freeAddress(w.t), manager: freeAddress(w.t), waitingRoom: freeAddress(w.t), outside: freeAddress(w.t)}
 	// A server that is started again has a pod's name and token again.
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: replica}}
 	if err := w.api.Delete(ctx, pod, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
@@ -240,7 +242,7 @@ func (w *world) serve(replica string) *serverUnderTest {
 	go func() {
 		done <- Run(ctx, own, Options{
 			FileServer: fileServer, KubeNamespace: w.namespace, Replica: replica, Listen: s.address, Manager: s.manager, WaitingRoom: s.waitingRoom, Log: log,
-			Certificate: certificate,
+			ListenOutside: s.outside, Certificate: certificate,
 		})
 	}()
 	stopped := false

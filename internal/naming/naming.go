@@ -48,13 +48,16 @@ func DataServer(fileServer string, ordinal int32) string {
 	return fileServer + "-" + strconv.Itoa(int(ordinal))
 }
 
+// OutsideService is the Service for clients outside the cluster that goes with one for clients inside.
+func OutsideService(inside string) string { return inside + "-outside" }
+
 // WaitingRoom is the EndpointSlice that leads clients of a data server's Service to the waiting room while there is no pod. A slice can't
 // change the family of its addresses, so that is in the name.
-func WaitingRoom(dataServer string, ipv6 bool) string {
+func WaitingRoom(service string, ipv6 bool) string {
 	if ipv6 {
-		return dataServer + "-waiting-room-ipv6"
+		return service + "-waiting-room-ipv6"
 	}
-	return dataServer + "-waiting-room-ipv4"
+	return service + "-waiting-room-ipv4"
 }
 
 // DataServerOrdinal reads a data server's name backwards; false if it does not belong to the FileServer.

@@ -122,6 +122,12 @@ func (b *FileServerBuilder) Place(dataServers, namespaceServers v1alpha1.Placeme
 	return b
 }
 
+// LoadBalancer gives the servers addresses for clients outside the cluster.
+func (b *FileServerBuilder) LoadBalancer(balancer v1alpha1.LoadBalancer) *FileServerBuilder {
+	b.object.Spec.Network.LoadBalancer = &balancer
+	return b
+}
+
 // Paused keeps the operator from changing anything.
 func (b *FileServerBuilder) Paused() *FileServerBuilder {
 	b.object.Annotations = map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue}

@@ -126,6 +126,13 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has failover in Ceph with accounts of its own", cephYAML("fs")+"  failover: {fencing: Storage}\n", "spec", "failover.fencing: Storage needs storage.ceph"),
 		Entry("has an unknown way to fence", fileServerYAML("fs", "size: 1Gi", "failover: {fencing: Hope}"), "spec.failover.fencing", "supported values"),
 		Entry("has no namespace server", fileServerYAML("fs", "size: 1Gi", "namespaceServers: {replicas: 0}"), "spec.namespaceServers.replicas", "greater than or equal to 1"),
+		Entry("has an empty network", fileServerYAML("fs", "size: 1Gi", "network: {}"), "spec.network", "at least 1 properties"),
+		Entry("has a load balancer of a class that is none", fileServerYAML("fs", "size: 1Gi", "network: {loadBalancer: {class: the usual}}"), "spec.network.loadBalancer.class", "class must be a name like that of a label"),
+		Entry("replaces a label of Howdah's", fileServerYAML("fs", "size: 1Gi", "network: {loadBalancer: {labels: {howdah.io/file-server: other}}}"), "spec.network.loadBalancer.labels", "are Howdah's"),
+		Entry("replaces an annotation of Howdah's", fileServerYAML("fs", "size: 1Gi", "network: {loadBalancer: {annotations: {howdah.io/owner: me}}}"), "spec.network.loadBalancer.annotations", "are Howdah's"),
+		Entry("lets through an address that is no network", fileServerYAML("fs", "size: 1Gi", "network: {loadBalancer: {sourceRanges: [192.0.2.7]}}"), "spec.network.loadBalancer.sourceRanges", "sourceRanges must be networks"),
+		Entry("has an unknown policy of families", fileServerYAML("fs", "size: 1Gi", "network: {loadBalancer: {ipFamilyPolicy: IPv6}}"), "ipFamilyPolicy", "supported values"),
+		Entry("has node ports of some other kind", fileServerYAML("fs", "size: 1Gi", "network: {loadBalancer: {nodePorts: \"2049\"}}"), "nodePorts", "supported values"),
 
 		Entry("has a share path without a slash", fileShareYAML("s", "data"), "spec.path", "path must be /NAME or /NAME/NAME"),
 		Entry("has a share path that ends with a slash", fileShareYAML("s", "/data/"), "spec.path", "path must be /NAME or /NAME/NAME"),

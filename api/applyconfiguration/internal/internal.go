@@ -367,6 +367,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: nodeName
       type:
         scalar: string
+    - name: outsideAddresses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: restartPending
       type:
         list:
@@ -419,6 +425,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.NamespaceServers
       default: {}
+    - name: network
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.Network
     - name: nfs
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.NFSOptions
@@ -467,6 +476,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+    - name: outsideAddresses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: readyReplicas
       type:
         scalar: numeric
@@ -742,6 +757,34 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: quota
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ShareQuotaStatus
+- name: com.github.howdah.howdah.api.v1alpha1.LoadBalancer
+  map:
+    fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: class
+      type:
+        scalar: string
+    - name: ipFamilyPolicy
+      type:
+        namedType: io.k8s.api.core.v1.IPFamilyPolicy
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: nodePorts
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.NodePorts
+    - name: sourceRanges
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.howdah.howdah.api.v1alpha1.LostVolume
   map:
     fields:
@@ -911,6 +954,14 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileServerConnections
 - name: com.github.howdah.howdah.api.v1alpha1.NamespacesFrom
+  scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.Network
+  map:
+    fields:
+    - name: loadBalancer
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.LoadBalancer
+- name: com.github.howdah.howdah.api.v1alpha1.NodePorts
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Placement
   map:
@@ -1243,6 +1294,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.Workload
+  scalar: string
+- name: io.k8s.api.core.v1.IPFamilyPolicy
   scalar: string
 - name: io.k8s.api.core.v1.LocalObjectReference
   map:

@@ -38,11 +38,20 @@ type DataServerSpec struct {
 	// +required
 	FileServerRef FileServerReference `json:"fileServerRef,omitzero"`
 
-	// address is the only address at which clients reach the server. Referrals have it.
+	// address is the address at which clients in the cluster and namespace servers reach the server. Referrals have it.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Address string `json:"address,omitempty"`
+
+	// outsideAddresses are the addresses or host names at which clients outside the cluster reach the server. Referrals
+	// for clients that came through the namespace servers' outside address have them.
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=atomic
+	// +optional
+	OutsideAddresses []string `json:"outsideAddresses,omitempty"`
 
 	// serverScope is ganesha's Server_Scope: the UID of the FileServer.
 	// +kubebuilder:validation:MinLength=1

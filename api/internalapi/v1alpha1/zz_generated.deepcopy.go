@@ -150,6 +150,11 @@ func (in *DataServerReference) DeepCopy() *DataServerReference {
 func (in *DataServerSpec) DeepCopyInto(out *DataServerSpec) {
 	*out = *in
 	out.FileServerRef = in.FileServerRef
+	if in.OutsideAddresses != nil {
+		in, out := &in.OutsideAddresses, &out.OutsideAddresses
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	in.Ceph.DeepCopyInto(&out.Ceph)
 	if in.LostVolumes != nil {
 		in, out := &in.LostVolumes, &out.LostVolumes

@@ -126,7 +126,7 @@ func (c *compound) encode(e *tree.Entry, request []uint32) nfsv4.Fattr4 {
 
 // encodeOf is encode of those requested attributes that are among given ones.
 func (c *compound) encodeOf(e *tree.Entry, request, given []uint32) nfsv4.Fattr4 {
-	h, w := c.h, values{minor: c.minor}
+	h, w := c.h, values{minor: c.minor, servers: c.locations(e)}
 	var mask []uint32
 	for _, a := range attributes {
 		if !hasBit(request, a.number) || !knows(c.minor, a.number) || !hasBit(given, a.number) {
@@ -155,6 +155,8 @@ func (c *compound) getattr(ctx context.Context, op *nfsv4.NfsArgop4_OP_GETATTR) 
 		return session.Fail(op, nfsv4.NFS4ERR_INVAL)
 	case e.Junction() && !hasBit(request, nfsv4.FATTR4_FS_LOCATIONS) && !hasBit(request, nfsv4.FATTR4_RDATTR_ERROR):
 		return session.Fail(op, nfsv4.NFS4ERR_MOVED)
+	case e.Junction() && hasBit(request, nfsv4.FATTR4_FS_LOCATIONS) && len(c.locations(&e)) == 0 && c.awaitsOwner(&e, false):
+		return session.Fail(op, nfsv4.NFS4ERR_DELAY)
 	}
 	var given nfsv4.Fattr4
 	if e.Junction() && hasBit(request, nfsv4.FATTR4_FS_LOCATIONS) {
@@ -173,6 +175,8 @@ func (c *compound) getattr(ctx context.Context, op *nfsv4.NfsArgop4_OP_GETATTR) 
 type values struct {
 	bytes.Buffer
 	minor uint32
+	// servers are those of fs_locations.
+	servers []string
 }
 
 func (w *values) u32(v uint32) { w.Write(binary.BigEndian.AppendUint32(nil, v)) }
@@ -242,8 +246,10 @@ func (w *values) locations(e *tree.Entry) {
 	}
 	w.pathname(e.Path)
 	w.u32(1)
-	w.u32(1)
-	w.text(e.Target.Address)
+	w.u32(uint32(len(w.servers)))
+	for _, server := range w.servers {
+		w.text(server)
+	}
 	w.pathname(e.Target.Path)
 }
 

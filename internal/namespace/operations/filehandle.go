@@ -140,8 +140,8 @@ func (c *compound) lookup(ctx context.Context, name string) nfsv4.Nfsstat4 {
 		return nfsv4.NFS4ERR_STALE
 	}
 	if e.Junction() {
-		good := e.Target.Serves && c.h.Reachable(e.Target.Server)
-		if c.h.delays.delay("owner "+e.Target.Server+" "+e.Share.Name, good) {
+		good := e.Target.Serves && c.h.Reachable(e.Target.Server) && len(c.locations(&e)) > 0
+		if c.awaitsOwner(&e, good) {
 			return nfsv4.NFS4ERR_DELAY
 		}
 	}

@@ -157,6 +157,8 @@ func (r *Directory) fits(s *Share) bool {
 type Server struct {
 	Name    string
 	Address string
+	// Outside are the addresses and host names for clients outside the cluster.
+	Outside []string
 	// Serves has the shares that the server's ganesha serves.
 	Serves map[string]bool
 	// Scope is the server's scope: the UID of the FileServer.
@@ -184,7 +186,7 @@ type Usage struct {
 
 // NewServer takes what the tree needs from a DataServer.
 func NewServer(o *internalv1.DataServer) *Server {
-	s := &Server{Name: o.Name, Address: o.Spec.Address, Scope: o.Spec.ServerScope, Serves: map[string]bool{}, Volumes: 1, Usage: map[int32]Usage{}}
+	s := &Server{Name: o.Name, Address: o.Spec.Address, Outside: o.Spec.OutsideAddresses, Scope: o.Spec.ServerScope, Serves: map[string]bool{}, Volumes: 1, Usage: map[int32]Usage{}}
 	if ordinal, ok := naming.DataServerOrdinal(o.Spec.FileServerRef.Name, o.Name); ok && o.Spec.ServerScope != "" {
 		s.Identity = naming.DataServerOwner(o.Spec.ServerScope, ordinal)
 	}

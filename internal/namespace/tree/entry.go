@@ -29,6 +29,8 @@ type Target struct {
 	Volume int32
 	// Address is empty when the data server is not known.
 	Address string
+	// Outside are the addresses and host names for clients outside the cluster, if there are any.
+	Outside []string
 	// Path is the directory's path on the owner.
 	Path string
 	// Serves: the owner's status says that it has loaded the share's export.

@@ -25,7 +25,7 @@ func (t *Tree) entry(n *node) Entry {
 func (t *Tree) target(s *Share, r *Directory) *Target {
 	out := &Target{Server: r.Server, Volume: r.Volume, Path: ExportPath(s.Name, r.Volume, r.Path)}
 	if server := t.servers[r.Server]; server != nil {
-		out.Address = server.Address
+		out.Address, out.Outside = server.Address, server.Outside
 		out.Serves = server.Address != "" && server.Serves[s.Name] && r.State != internalv1.DirectoryMissing && !t.isOtherRoot(s, r)
 	}
 	return out

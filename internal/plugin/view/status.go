@@ -27,7 +27,9 @@ type FileServer struct {
 	// Missing: it does not exist; shares refer to it.
 	Missing bool `json:"missing,omitempty"`
 	Condition
-	Address          string           `json:"address,omitempty"`
+	Address string `json:"address,omitempty"`
+	// OutsideAddresses are for clients outside the cluster.
+	OutsideAddresses []string         `json:"outsideAddresses,omitempty"`
 	Ready            int32            `json:"readyServers"`
 	Wanted           int32            `json:"wantedServers"`
 	Space            Space            `json:"space"`
@@ -44,13 +46,15 @@ type NamespaceServers struct {
 
 // DataServer is a data server with the parts of shares that it owns.
 type DataServer struct {
-	Name        string       `json:"name"`
-	State       string       `json:"state"`
-	Message     string       `json:"message,omitempty"`
-	Node        string       `json:"node,omitempty"`
-	Address     string       `json:"address,omitempty"`
-	Space       *Space       `json:"space,omitempty"`
-	Connections *Connections `json:"connections,omitempty"`
+	Name    string `json:"name"`
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+	Node    string `json:"node,omitempty"`
+	Address string `json:"address,omitempty"`
+	// OutsideAddresses are for clients outside the cluster.
+	OutsideAddresses []string     `json:"outsideAddresses,omitempty"`
+	Space            *Space       `json:"space,omitempty"`
+	Connections      *Connections `json:"connections,omitempty"`
 	// RestartPending are the options of spec.nfs that it uses from its next start.
 	RestartPending []string `json:"restartPending,omitempty"`
 	// LastEnd is nil if none is known.
@@ -144,7 +148,8 @@ func ownedDirectories(w *World) map[owner]map[string][]*internalv1.ShareDirector
 func newFileServer(w *World, fs *v1alpha1.FileServer, byOwner map[owner]map[string][]*internalv1.ShareDirectory, all bool) FileServer {
 	is := FileServer{
 		Namespace: fs.Namespace, Name: fs.Name, Condition: summary(fs.Status.Conditions, v1alpha1.ConditionReady), Address: fs.Status.Address,
-		Ready: ptr.Deref(fs.Status.ReadyReplicas, 0), Wanted: ptr.Deref(fs.Status.Replicas, fs.Spec.Replicas),
+		OutsideAddresses: fs.Status.OutsideAddresses,
+		Ready:            ptr.Deref(fs.Status.ReadyReplicas, 0), Wanted: ptr.Deref(fs.Status.Replicas, fs.Spec.Replicas),
 		Space: Space{Used: ptr.Deref(fs.Status.Capacity.UsedBytes, 0), Total: ptr.Deref(fs.Status.Capacity.TotalBytes, 0)},
 		NamespaceServers: NamespaceServers{
 			Condition: summary(fs.Status.Conditions, v1alpha1.FileServerNamespaceServersAvailable), Connections: connectionsOf(fs.Status.NamespaceServers.Connections),
@@ -165,7 +170,7 @@ func newDataServer(
 ) DataServer {
 	server := DataServer{
 		Name: reported.Name, State: string(reported.State), Node: reported.NodeName, Address: reported.Address, Connections: connectionsOf(reported.Connections),
-		LastEnd: lastEnd(w.Now, reported, nil), RestartPending: reported.RestartPending,
+		OutsideAddresses: reported.OutsideAddresses, LastEnd: lastEnd(w.Now, reported, nil), RestartPending: reported.RestartPending,
 	}
 	for _, d := range data {
 		if d.Name != reported.Name {

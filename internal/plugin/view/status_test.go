@@ -18,6 +18,9 @@ func TestStatusIsATree(t *testing.T) {
 	}}}
 	foreign.Attachments[0].Namespace = "default"
 	foreign.FileShares = append(foreign.FileShares, *builders.FileShare("default", "far", "other").OnNamespace("infra").Build())
+	outside := wellWorld()
+	outside.FileServers[0].Status.OutsideAddresses = []string{"192.0.2.9", "2001:db8::9"}
+	outside.FileServers[0].Status.Servers[1].OutsideAddresses = []string{"lb-1.example.com"}
 	missing := wellWorld()
 	missing.FileServers = nil
 	for name, test := range map[string]struct {
@@ -33,6 +36,7 @@ func TestStatusIsATree(t *testing.T) {
 		"colours":         {brokenWorld(), text.Page{Width: 100, Colour: true}, false, false},
 		"viewer":          {viewersWorld(brokenWorld()), text.Page{Width: 100}, false, false},
 		"other-namespace": {foreign, text.Page{}, false, false},
+		"outside":         {outside, text.Page{}, false, true},
 		"missing":         {missing, text.Page{}, false, false},
 		"nothing":         {&World{Now: now}, text.Page{}, false, true},
 	} {

@@ -42,7 +42,7 @@ func (fs *FileServer) line(all bool) *text.Line {
 		return root
 	}
 	root := text.NewLine(name)
-	facts := some(fmt.Sprintf("%d of %d data servers", fs.Ready, fs.Wanted), fs.Address, fs.Space.words())
+	facts := some(fmt.Sprintf("%d of %d data servers", fs.Ready, fs.Wanted), fs.Address, outsideWords(fs.OutsideAddresses), fs.Space.words())
 	root.Spans = append(root.Spans, slices.Insert(fs.words(), 1, facts...)...)
 	namespaceServers := root.Add(text.S(text.Strong, "namespace servers"))
 	namespaceServers.Spans = append(namespaceServers.Spans, fs.NamespaceServers.words()...)
@@ -69,7 +69,7 @@ func (s *DataServer) add(root *text.Line, all bool) {
 	if s.Space != nil {
 		space = s.Space.words()
 	}
-	line.Spans = append(line.Spans, some(s.Node, s.Address, space, s.Connections.words(), s.Message)...)
+	line.Spans = append(line.Spans, some(s.Node, s.Address, outsideWords(s.OutsideAddresses), space, s.Connections.words(), s.Message)...)
 	if len(s.RestartPending) > 0 {
 		line.Add(text.S(text.Busy, "uses earlier "+strings.Join(s.RestartPending, ", ")+" until it restarts"))
 	}
@@ -99,6 +99,14 @@ func (s *DataServer) add(root *text.Line, all bool) {
 			below.Add(text.S(text.Faint, fmt.Sprintf("and %d more that are not Ready", more)))
 		}
 	}
+}
+
+// outsideWords are the addresses for clients outside the cluster; "" if there are none.
+func outsideWords(addresses []string) string {
+	if len(addresses) == 0 {
+		return ""
+	}
+	return "outside " + strings.Join(addresses, " or ")
 }
 
 func (fs *FileServer) addShares(to *text.Line) {

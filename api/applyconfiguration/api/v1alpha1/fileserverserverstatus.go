@@ -19,6 +19,9 @@ type FileServerServerStatusApplyConfiguration struct {
 	NodeName *string `json:"nodeName,omitempty"`
 	// address is the address of the server in referrals.
 	Address *string `json:"address,omitempty"`
+	// outsideAddresses are the addresses or host names of the server in referrals for clients outside the cluster
+	// (spec.network.loadBalancer).
+	OutsideAddresses []string `json:"outsideAddresses,omitempty"`
 	// state is Serving, or what the server waits for. API clients must tolerate new values.
 	State *apiv1alpha1.ServerState `json:"state,omitempty"`
 	// configRevision is the generation of the DataServer that the server has loaded.
@@ -77,6 +80,16 @@ func (b *FileServerServerStatusApplyConfiguration) WithNodeName(value string) *F
 // If called multiple times, the Address field is set to the value of the last call.
 func (b *FileServerServerStatusApplyConfiguration) WithAddress(value string) *FileServerServerStatusApplyConfiguration {
 	b.Address = &value
+	return b
+}
+
+// WithOutsideAddresses adds the given value to the OutsideAddresses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the OutsideAddresses field.
+func (b *FileServerServerStatusApplyConfiguration) WithOutsideAddresses(values ...string) *FileServerServerStatusApplyConfiguration {
+	for i := range values {
+		b.OutsideAddresses = append(b.OutsideAddresses, values[i])
+	}
 	return b
 }
 

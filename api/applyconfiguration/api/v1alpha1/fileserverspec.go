@@ -36,6 +36,8 @@ type FileServerSpecApplyConfiguration struct {
 	Pods *PodSettingsApplyConfiguration `json:"pods,omitempty"`
 	// namespaceServers configures the namespace servers, which answer at the address that clients mount.
 	NamespaceServers *NamespaceServersApplyConfiguration `json:"namespaceServers,omitempty"`
+	// network gives the servers addresses for clients outside the cluster.
+	Network *NetworkApplyConfiguration `json:"network,omitempty"`
 	// nfs tunes the NFS protocol.
 	NFS *NFSOptionsApplyConfiguration `json:"nfs,omitempty"`
 	// keyGeneration is the generation of the servers' secrets: the keys with which data servers sign file handles, and
@@ -141,6 +143,14 @@ func (b *FileServerSpecApplyConfiguration) WithPods(value *PodSettingsApplyConfi
 // If called multiple times, the NamespaceServers field is set to the value of the last call.
 func (b *FileServerSpecApplyConfiguration) WithNamespaceServers(value *NamespaceServersApplyConfiguration) *FileServerSpecApplyConfiguration {
 	b.NamespaceServers = value
+	return b
+}
+
+// WithNetwork sets the Network field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Network field is set to the value of the last call.
+func (b *FileServerSpecApplyConfiguration) WithNetwork(value *NetworkApplyConfiguration) *FileServerSpecApplyConfiguration {
+	b.Network = value
 	return b
 }
 

@@ -15,7 +15,7 @@ import (
 // FileServerStatus is the observed state of a FileServer.
 type FileServerStatusApplyConfiguration struct {
 	// conditions are Ready, ServersAvailable, NamespaceServersAvailable, StorageAvailable, ConfigApplied,
-	// ServersUpdated.
+	// ServersUpdated, and OutsideAddressesAvailable if spec.network.loadBalancer is set.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation that the operator last processed completely.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
@@ -31,6 +31,9 @@ type FileServerStatusApplyConfiguration struct {
 	ReadyReplicas *int32 `json:"readyReplicas,omitempty"`
 	// address is the address of the namespace servers, which clients mount.
 	Address *string `json:"address,omitempty"`
+	// outsideAddresses are the addresses or host names of the namespace servers for clients outside the cluster, which
+	// mount one of them (spec.network.loadBalancer).
+	OutsideAddresses []string `json:"outsideAddresses,omitempty"`
 	// nodeAddresses is the number of known addresses of the cluster's nodes. These addresses and
 	// spec.additionalNodeNetworks are the Nodes of access rules.
 	NodeAddresses *int32 `json:"nodeAddresses,omitempty"`
@@ -112,6 +115,16 @@ func (b *FileServerStatusApplyConfiguration) WithReadyReplicas(value int32) *Fil
 // If called multiple times, the Address field is set to the value of the last call.
 func (b *FileServerStatusApplyConfiguration) WithAddress(value string) *FileServerStatusApplyConfiguration {
 	b.Address = &value
+	return b
+}
+
+// WithOutsideAddresses adds the given value to the OutsideAddresses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the OutsideAddresses field.
+func (b *FileServerStatusApplyConfiguration) WithOutsideAddresses(values ...string) *FileServerStatusApplyConfiguration {
+	for i := range values {
+		b.OutsideAddresses = append(b.OutsideAddresses, values[i])
+	}
 	return b
 }
 

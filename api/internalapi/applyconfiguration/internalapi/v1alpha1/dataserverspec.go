@@ -16,8 +16,11 @@ import (
 type DataServerSpecApplyConfiguration struct {
 	// fileServerRef names the FileServer that the server belongs to.
 	FileServerRef *FileServerReferenceApplyConfiguration `json:"fileServerRef,omitempty"`
-	// address is the only address at which clients reach the server. Referrals have it.
+	// address is the address at which clients in the cluster and namespace servers reach the server. Referrals have it.
 	Address *string `json:"address,omitempty"`
+	// outsideAddresses are the addresses or host names at which clients outside the cluster reach the server. Referrals
+	// for clients that came through the namespace servers' outside address have them.
+	OutsideAddresses []string `json:"outsideAddresses,omitempty"`
 	// serverScope is ganesha's Server_Scope: the UID of the FileServer.
 	ServerScope *string `json:"serverScope,omitempty"`
 	// leaseSeconds is ganesha's Lease_Lifetime in seconds.
@@ -73,6 +76,16 @@ func (b *DataServerSpecApplyConfiguration) WithFileServerRef(value *FileServerRe
 // If called multiple times, the Address field is set to the value of the last call.
 func (b *DataServerSpecApplyConfiguration) WithAddress(value string) *DataServerSpecApplyConfiguration {
 	b.Address = &value
+	return b
+}
+
+// WithOutsideAddresses adds the given value to the OutsideAddresses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the OutsideAddresses field.
+func (b *DataServerSpecApplyConfiguration) WithOutsideAddresses(values ...string) *DataServerSpecApplyConfiguration {
+	for i := range values {
+		b.OutsideAddresses = append(b.OutsideAddresses, values[i])
+	}
 	return b
 }
 

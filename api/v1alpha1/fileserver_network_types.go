@@ -1,0 +1,77 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Network gives the servers of a FileServer addresses for clients outside the cluster. Clients in the cluster always use
+// the servers' Services of type ClusterIP.
+// +kubebuilder:validation:MinProperties=1
+type Network struct {
+	// loadBalancer makes Services of type LoadBalancer, one for the namespace servers and one for each data server.
+	// Clients outside the cluster mount the first; referrals lead them to the others. Shares admit them only if
+	// spec.access of the FileShare has their addresses.
+	// +optional
+	LoadBalancer *LoadBalancer `json:"loadBalancer,omitempty"`
+}
+
+// LoadBalancer describes the Services of type LoadBalancer. They have externalTrafficPolicy Local, so that servers see
+// the addresses of clients.
+// +kubebuilder:validation:XValidation:rule="has(self.class) == has(oldSelf.class) && (!has(self.class) || self.class == oldSelf.class)",message="class can't change, because the addresses would: remove loadBalancer, and set it again with the new class"
+type LoadBalancer struct {
+	// class is the loadBalancerClass of the Services; unset: that of the cluster's default load balancer. It can't
+	// change.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="class must be a name like that of a label, for example metallb.io/lab"
+	// +optional
+	Class string `json:"class,omitempty"`
+
+	// labels are added to the Services. Howdah's own labels can't be replaced.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('howdah.io/') && k != 'app.kubernetes.io/name' && k != 'app.kubernetes.io/component' && k != 'app.kubernetes.io/managed-by')",message="labels of howdah.io and app.kubernetes.io/name, component and managed-by are Howdah's"
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// annotations are added to the Services: the load balancer's settings, for example the pool of its addresses.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('howdah.io/'))",message="annotations of howdah.io are Howdah's"
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// sourceRanges are the networks whose machines the load balancer lets through; unset: all. Access rules of shares
+	// count beside them.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=4
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c))",message="sourceRanges must be networks, such as 192.0.2.0/24"
+	// +listType=set
+	// +optional
+	SourceRanges []string `json:"sourceRanges,omitempty"`
+
+	// ipFamilyPolicy is that of the Services: SingleStack, PreferDualStack or RequireDualStack. Unset means SingleStack,
+	// with the cluster's first family. A client that came by IPv6 is led to an IPv6 address, if the data server has one.
+	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
+	// +optional
+	IPFamilyPolicy corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
+
+	// nodePorts is Allocate or Omit; unset means Allocate. Omit makes Services without ports on every node, for load
+	// balancers that need none, such as MetalLB. It counts for Services that are made afterwards.
+	// +optional
+	NodePorts NodePorts `json:"nodePorts,omitempty"`
+}
+
+// NodePorts says whether Services have ports on every node.
+// +kubebuilder:validation:Enum=Allocate;Omit
+type NodePorts string
+
+// Values of loadBalancer.nodePorts.
+const (
+	// NodePortsAllocate has Kubernetes choose ports.
+	NodePortsAllocate NodePorts = "Allocate"
+	// NodePortsOmit has none.
+	NodePortsOmit NodePorts = "Omit"
+)

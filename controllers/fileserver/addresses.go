@@ -1,0 +1,152 @@
+package fileserver
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/naming"
+)
+
+// outsideLimit is how long a load balancer may take to give a Service its address. Those of clouds make a machine or a
+// listener first, in about a minute.
+const outsideLimit = 2 * time.Minute
+
+// addresses are those of the Services in the cluster, by name.
+func (o *observed) addresses() map[string]string {
+	addresses := map[string]string{}
+	for name, service := range o.services {
+		if ip := service.Spec.ClusterIP; ip != "" && ip != corev1.ClusterIPNone {
+			addresses[name] = ip
+		}
+	}
+	return addresses
+}
+
+// waitingRooms are the addresses of the namespace servers' pods that are ready, sorted, or if none is, of those that run: a waiting room
+// is open as soon as the program runs.
+func (o *observed) waitingRooms() []netip.Addr {
+	var ready, running []netip.Addr
+	for i := range o.namespacePods {
+		pod := &o.namespacePods[i]
+		if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
+			continue
+		}
+		for _, ip := range pod.Status.PodIPs {
+			address, err := netip.ParseAddr(ip.IP)
+			if err != nil || !address.IsGlobalUnicast() {
+				continue // The API takes no others in an EndpointSlice (loopback, link-local), and the whole pass would fail.
+			}
+			running = append(running, address)
+			if podReady(pod) {
+				ready = append(ready, address)
+			}
+		}
+	}
+	if len(ready) == 0 {
+		ready = running
+	}
+	slices.SortFunc(ready, netip.Addr.Compare)
+	return slices.Compact(ready)
+}
+
+// outsideAddresses are those of the Services for clients outside the cluster, by the names of the Services inside; those
+// that have none yet are missing.
+func (o *observed) outsideAddresses() map[string][]string {
+	addresses := map[string][]string{}
+	balancer := o.fileServer.Spec.Network.LoadBalancer
+	if balancer == nil {
+		return addresses
+	}
+	for name, service := range o.services {
+		inside, isOutside := strings.CutSuffix(name, naming.OutsideService(""))
+		if !isOutside || service.Spec.Type != corev1.ServiceTypeLoadBalancer || desired.IsOfOtherClass(&service, balancer) {
+			continue
+		}
+		if found := desired.OutsideAddresses(&service); len(found) > 0 {
+			addresses[inside] = found
+		}
+	}
+	return addresses
+}
+
+// outsideReplaced are the outside Services that are deleted before they are made again, because of what can't be changed.
+func (o *observed) outsideReplaced(replicas int32) map[string]bool {
+	replaced := map[string]bool{}
+	for _, name := range desired.OutsideServices(o.fileServer, replicas) {
+		if service, ok := o.services[name]; ok && desired.IsOfOtherClass(&service, o.fileServer.Spec.Network.LoadBalancer) {
+			replaced[name] = true
+		}
+	}
+	return replaced
+}
+
+// outsideWaits is what waits for an address: the Services, those of them that have waited too long, and when the next one
+// will have.
+func (o *observed) outsideWaits(replicas int32) (waiting, late []string, next time.Duration) {
+	addresses := o.outsideAddresses()
+	for _, name := range desired.OutsideServices(o.fileServer, replicas) {
+		if len(addresses[strings.TrimSuffix(name, naming.OutsideService(""))]) > 0 {
+			continue
+		}
+		waiting = append(waiting, name)
+		service, made := o.services[name]
+		if !made {
+			continue
+		}
+		left := outsideLimit - o.now.Sub(service.CreationTimestamp.Time)
+		switch {
+		case left <= 0:
+			late = append(late, name)
+		case next == 0 || left < next:
+			next = left
+		}
+	}
+	return waiting, late, next
+}
+
+// outsideAgain is when a Service will have waited too long for its address; 0: none waits.
+func (o *observed) outsideAgain(replicas int32) time.Duration {
+	_, _, next := o.outsideWaits(replicas)
+	return next
+}
+
+// outsideCondition tells whether clients outside the cluster have addresses; nil if there are to be none.
+func (o *observed) outsideCondition(replicas int32) *metav1.Condition {
+	const conditionType = v1alpha1.FileServerOutsideAddressesAvailable
+	if !desired.HasOutside(o.fileServer) {
+		return nil
+	}
+	all := desired.OutsideServices(o.fileServer, replicas)
+	waiting, late, _ := o.outsideWaits(replicas)
+	count := fmt.Sprintf("%d of %d Services of type LoadBalancer have an address", len(all)-len(waiting), len(all))
+	var found metav1.Condition
+	switch {
+	case len(waiting) == 0:
+		found = conditions.True(conditionType, v1alpha1.ReasonReady, count+"; clients outside the cluster mount "+
+			strings.Join(o.outsideAddresses()[naming.NamespaceService(o.fileServer.Name)], " or "))
+	case len(late) == 0:
+		found = conditions.False(conditionType, v1alpha1.ReasonOutsideAddressesPending, count+"; waiting for "+conditions.List(waiting, maxPaths))
+	default:
+		found = conditions.False(conditionType, v1alpha1.ReasonOutsideAddressesMissing, fmt.Sprintf(
+			"%s; no load balancer has given one to Service %s for more than %s: install one that serves %s, or give its pool more addresses "+
+				"(kubectl -n %s describe service %s shows its events), or remove spec.network.loadBalancer; clients in the cluster are served",
+			count, conditions.List(late, maxPaths), outsideLimit, describeClass(o.fileServer.Spec.Network.LoadBalancer), o.fileServer.Namespace, late[0]))
+	}
+	return &found
+}
+
+func describeClass(balancer *v1alpha1.LoadBalancer) string {
+	if balancer.Class == "" {
+		return "Services without a class"
+	}
+	return "the class " + balancer.Class
+}

@@ -1,0 +1,107 @@
+package fileserver
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/desired"
+)
+
+func TestOutsideAddressesAreThoseOfServicesThatStay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(service *corev1.Service)
+		want   string
+	}{
+		"an address":                     {func(*corev1.Service) {}, "[192.0.2.2]"},
+		"a host name":                    {setIngress(corev1.LoadBalancerIngress{Hostname: "lb.example.com"}), "[lb.example.com]"},
+		"both, and one of them twice":    {setIngress(corev1.LoadBalancerIngress{IP: "2001:DB8::1"}, corev1.LoadBalancerIngress{IP: "192.0.2.9"}, corev1.LoadBalancerIngress{IP: "2001:db8::1"}), "[2001:db8::1 192.0.2.9]"},
+		"an address and its name":        {setIngress(corev1.LoadBalancerIngress{IP: "192.0.2.9", Hostname: "lb.example.com"}), "[192.0.2.9]"},
+		"none yet":                       {setIngress(), "[]"},
+		"one of a Service that goes":     {func(s *corev1.Service) { s.DeletionTimestamp = &metav1.Time{Time: noon} }, "[]"},
+		"one of an earlier class":        {func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("example.com/before") }, "[]"},
+		"one of the default class":       {func(s *corev1.Service) { s.Spec.LoadBalancerClass = nil }, "[]"},
+		"of another Service of the name": {func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeClusterIP }, "[]"},
+	} {
+		o, _ := world()
+		o.outside(time.Hour, "192.0.2.1", "192.0.2.2", "192.0.2.3")
+		service := o.services["fs-0-outside"]
+		tc.change(&service)
+		o.services["fs-0-outside"] = service
+		if got := fmt.Sprint(o.outsideAddresses()["fs-0"]); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+		if got, want := o.outsideReplaced(2)["fs-0-outside"], strings.Contains(name, "class"); got != want {
+			t.Errorf("%s: it goes first: %v, want %v", name, got, want)
+		}
+	}
+	o, d := world()
+	o.outside(time.Hour, "192.0.2.1", "192.0.2.2", "192.0.2.3")
+	status := report(o, d, nil, noon)
+	if got := fmt.Sprint(status.OutsideAddresses, status.Servers[0].OutsideAddresses, status.Servers[1].OutsideAddresses); got != "[192.0.2.1] [192.0.2.2] [192.0.2.3]" {
+		t.Errorf("status: %s", got)
+	}
+	o.fileServer.Spec.Network = v1alpha1.Network{}
+	if got := o.outsideAddresses(); len(got) > 0 {
+		t.Errorf("none is asked for any more: %v", got)
+	}
+}
+
+func setIngress(ingress ...corev1.LoadBalancerIngress) func(*corev1.Service) {
+	return func(s *corev1.Service) { s.Status.LoadBalancer.Ingress = ingress }
+}
+
+// outside gives a FileServer load balancers, and its outside Services, made a while ago, their addresses: of the namespace servers, of
+// fs-0 and fs-1.
+func (o *observed) outside(age time.Duration, addresses ...string) {
+	o.fileServer.Spec.Network.LoadBalancer = &v1alpha1.LoadBalancer{Class: "example.com/lb"}
+	for i, name := range desired.OutsideServices(o.fileServer, 2) {
+		service := corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Time{Time: o.now.Add(-age)}}}
+		service.Spec.Type, service.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To("example.com/lb")
+		if _, err := netip.ParseAddr(addresses[i]); err == nil {
+			setIngress(corev1.LoadBalancerIngress{IP: addresses[i]})(&service)
+		} else if addresses[i] != "" {
+			setIngress(corev1.LoadBalancerIngress{Hostname: addresses[i]})(&service)
+		}
+		o.services[name] = service
+	}
+}
+
+func TestClientsWaitWithTheNamespaceServersThatAreReadyOrAtLeastRun(t *testing.T) {
+	pod := func(phase corev1.PodPhase, ready corev1.ConditionStatus, ips ...string) corev1.Pod {
+		p := corev1.Pod{Status: corev1.PodStatus{Phase: phase, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}}
+		for _, ip := range ips {
+			p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: ip})
+		}
+		return p
+	}
+	ready, starting := pod(corev1.PodRunning, corev1.ConditionTrue, "10.0.0.9", "fd00::9"), pod(corev1.PodRunning, corev1.ConditionFalse, "10.0.0.2")
+	now := metav1.Now()
+	going := *ready.DeepCopy()
+	going.DeletionTimestamp = &now
+	for name, tc := range map[string]struct {
+		pods []corev1.Pod
+		want string
+	}{
+		"none":                                {nil, "[]"},
+		"two, sorted":                         {[]corev1.Pod{ready, pod(corev1.PodRunning, corev1.ConditionTrue, "10.0.0.1")}, "[10.0.0.1 10.0.0.9 fd00::9]"},
+		"one of them is not ready":            {[]corev1.Pod{ready, starting}, "[10.0.0.9 fd00::9]"},
+		"none of them is":                     {[]corev1.Pod{starting, going}, "[10.0.0.2]"},
+		"one has no address":                  {[]corev1.Pod{pod(corev1.PodPending, corev1.ConditionFalse), starting}, "[10.0.0.2]"},
+		"one has ended":                       {[]corev1.Pod{pod(corev1.PodFailed, corev1.ConditionFalse, "10.0.0.3")}, "[]"},
+		"one has a pod that is not reachable": {[]corev1.Pod{pod(corev1.PodRunning, corev1.ConditionTrue, "node-a")}, "[]"},
+		"one has what the API does not take":  {[]corev1.Pod{pod(corev1.PodRunning, corev1.ConditionTrue, "127.0.0.1", "fe80::1", "10.0.0.4")}, "[10.0.0.4]"},
+		"two have one address, for a moment":  {[]corev1.Pod{ready, ready}, "[10.0.0.9 fd00::9]"},
+	} {
+		if got := fmt.Sprint((&observed{namespacePods: tc.pods}).waitingRooms()); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
