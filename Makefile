@@ -185,6 +185,10 @@ test-failover: packages ##+ With Ceph, a node loses its power: its data server i
 test-failover-volumes: packages ##+ With volumes of the network, a node loses its power: served elsewhere once it is known
 	HOWDAH_E2E_NETWORK_VOLUMES=yes HOWDAH_E2E_LABELS=network-volumes hack/test.sh e2e
 
+.PHONY: test-outside
+test-outside: packages ##+ A machine outside the cluster mounts by load balancers while ganesha is killed
+	HOWDAH_E2E_LABELS=outside hack/test.sh e2e
+
 .PHONY: test-arm64
 test-arm64: packages ##+ The tests that run a real ganesha, with the one of the server image for arm64, under QEMU
 	hack/test-arm64.sh

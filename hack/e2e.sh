@@ -6,7 +6,7 @@
 #
 # HOWDAH_E2E_LAB names the lab; HOWDAH_E2E_KEEP=yes leaves it up, also for the next run. HOWDAH_E2E_CEPH=yes puts a Ceph into
 # it, too (hack/ceph.sh), and the image of a ganesha that signs no handles. HOWDAH_E2E_NETWORK_VOLUMES=yes gives it the storage
-# class network, whose volumes every node can use.
+# class network, whose volumes every node can use. HOWDAH_E2E_OUTSIDE=yes gives it a machine outside the cluster.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
@@ -38,6 +38,11 @@ fi
 if [ "${HOWDAH_E2E_NETWORK_VOLUMES:-}" = yes ]; then
   lab_flags+=(--network-volumes)
   export HOWDAH_E2E_NETWORK_CLASS=network
+fi
+
+if [ "${HOWDAH_E2E_OUTSIDE:-}" = yes ]; then
+  lab_flags+=(--outside)
+  export HOWDAH_E2E_OUTSIDE_MACHINE=outside # HOWDAH_E2E_NODE_EXEC knows it.
 fi
 
 finish() {

@@ -91,7 +91,7 @@ integration() {
 apart='!lost-node && !network-volumes && !install && !random-kills && !consistency && !rollout && !disaster && !move-kills'
 
 e2e() {
-  local with=(hack/e2e.sh)
+  local with=(env HOWDAH_E2E_OUTSIDE=yes hack/e2e.sh)
   [ "${HOWDAH_E2E_BACKEND:-volumes}" != ceph ] || with=(env HOWDAH_E2E_CEPH=yes hack/e2e.sh)
   [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env)
   HELM=$(hack/tools/build.sh helm) || exit 1

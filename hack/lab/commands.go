@@ -44,12 +44,13 @@ func up(args []string) error {
 	caps := flags.String("nic-cap", "0", "Mbit/s, both ways: one number for all nodes, or node1=160,node2=160")
 	memory := flags.String("memory", "1500M", "memory of a node")
 	network := flags.Bool("network-volumes", false, "a storage class network, whose volumes every node can use, one at a time")
+	outside := flags.Bool("outside", false, "a machine outside the cluster, in the nodes' network: lab exec outside -- COMMAND")
 	_ = flags.Parse(args) // ExitOnError.
 	limits, err := plan.ParseCaps(*caps, *nodes)
 	if err != nil {
 		return err
 	}
-	settings := plan.Settings{Name: *name, Nodes: *nodes, Memory: *memory, Caps: limits, NetworkVolumes: *network}
+	settings := plan.Settings{Name: *name, Nodes: *nodes, Memory: *memory, Caps: limits, NetworkVolumes: *network, Outside: *outside}
 	if err := settings.Validate(); err != nil {
 		return err
 	}

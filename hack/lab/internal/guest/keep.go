@@ -30,6 +30,20 @@ func Keep() error {
 	if config.Bake {
 		return bake()
 	}
+	if config.Node.IsNode() {
+		if err := startServices(config); err != nil {
+			return err
+		}
+	}
+	listener, err := net.Listen("tcp4", ":"+strconv.Itoa(plan.AgentPort))
+	if err != nil {
+		return err
+	}
+	return agent.Serve(listener, config.Token)
+}
+
+// startServices makes the machine a node.
+func startServices(config Config) error {
 	if err := writeServiceConfigs(config); err != nil {
 		return err
 	}
@@ -43,11 +57,7 @@ func Keep() error {
 		go keepService("kubelet", kubeletCommand(config.Node))
 		keepService("kube-proxy", proxyCommand(config.Node))
 	}()
-	listener, err := net.Listen("tcp4", ":"+strconv.Itoa(plan.AgentPort))
-	if err != nil {
-		return err
-	}
-	return agent.Serve(listener, config.Token)
+	return nil
 }
 
 // keepService runs a command and restarts it whenever it ends; its log is a file that the host sees too.

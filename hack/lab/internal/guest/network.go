@@ -18,21 +18,34 @@ func setUpNetwork(config Config) error {
 	commands := [][]string{
 		{"ip", "addr", "replace", address, "dev", uplink},
 		{"ip", "link", "set", uplink, "up"},
+	}
+	if !config.Node.IsNode() {
+		// It knows no way to pods and Services.
+		return runAll(commands)
+	}
+	commands = append(commands, []string{
 		// No way out of the lab, but a packet to a service address must find a route
 		// before kube-proxy's rules get to rewrite it.
-		{"ip", "route", "replace", "default", "via", plan.APIServerIP},
-	}
+		"ip", "route", "replace", "default", "via", plan.APIServerIP,
+	})
 	for _, peer := range config.Peers {
 		if peer.Name != config.Node.Name {
 			commands = append(commands, []string{"ip", "route", "replace", peer.PodCIDR, "via", peer.IP})
 		}
 	}
+	if err := runAll(commands); err != nil {
+		return err
+	}
+	return writePodNetwork(config.Node)
+}
+
+func runAll(commands [][]string) error {
 	for _, command := range commands {
 		if err := run(command...); err != nil {
 			return err
 		}
 	}
-	return writePodNetwork(config.Node)
+	return nil
 }
 
 // writePodNetwork is the CNI configuration: one bridge and one range per node,

@@ -32,9 +32,12 @@ func (l *Lab) ensureNetwork() error {
 	if err := ip(ns, "addr", "replace", address, "dev", plan.Bridge); err != nil {
 		return err
 	}
-	for _, node := range l.rec.Settings.NodeList() {
+	for _, node := range l.rec.Settings.Machines() {
 		if err := l.ensureLink(ns, node); err != nil {
 			return fmt.Errorf("network of %s: %w", node.Name, err)
+		}
+		if !node.IsNode() {
+			continue
 		}
 		// The API server calls webhooks at their pods' addresses.
 		if err := ip(ns, "route", "replace", node.PodCIDR, "via", node.IP); err != nil {

@@ -22,8 +22,10 @@ func (l *Lab) ensureNode(plane *control.Plane, node plan.Node) error {
 		return nil
 	}
 	share := l.nodeDir(node, "share")
-	if err := plane.PrepareNode(node, share); err != nil {
-		return err
+	if node.IsNode() {
+		if err := plane.PrepareNode(node, share); err != nil {
+			return err
+		}
 	}
 	if err := l.fillShare(node, share); err != nil {
 		return err

@@ -4,7 +4,7 @@ import "sync"
 
 // PowerOff stops nodes and control plane as a power cut of the whole site would.
 func (l *Lab) PowerOff() error {
-	nodes := l.rec.Settings.NodeList()
+	nodes := l.rec.Settings.Machines()
 	failures := make([]error, len(nodes)+1)
 	var all sync.WaitGroup
 	for i, node := range nodes {

@@ -44,9 +44,12 @@ func (l *Lab) Status(w io.Writer) error {
 		total += printProcess(w, table, name, "")
 	}
 	ready := l.readyNodes()
-	for _, node := range l.rec.Settings.NodeList() {
+	for _, node := range l.rec.Settings.Machines() {
 		note := "not ready"
-		if ready[node.Name] {
+		switch {
+		case !node.IsNode():
+			note = "outside the cluster"
+		case ready[node.Name]:
 			note = "Ready"
 		}
 		if node.CapMbit > 0 {

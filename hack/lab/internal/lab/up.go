@@ -89,7 +89,7 @@ func (l *Lab) step(name string, do func() error) error {
 }
 
 func (l *Lab) ensureNodes(plane *control.Plane) error {
-	for _, node := range l.rec.Settings.NodeList() {
+	for _, node := range l.rec.Settings.Machines() {
 		if err := l.ensureNode(plane, node); err != nil {
 			return fmt.Errorf("%s: %w", node.Name, err)
 		}
@@ -185,7 +185,7 @@ func (l *Lab) waitReady(plane *control.Plane) error {
 
 // deadNode reports a node whose machine has ended, which no waiting will cure.
 func (l *Lab) deadNode() error {
-	for _, node := range l.rec.Settings.NodeList() {
+	for _, node := range l.rec.Settings.Machines() {
 		if !l.table().Alive(node.Name) {
 			console, _ := sys.Output("tail", "-n", "15", l.nodeDir(node, "console.log"))
 			return fmt.Errorf("%s has stopped; its console:\n%s", node.Name, console)

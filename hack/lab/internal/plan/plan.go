@@ -56,7 +56,12 @@ type Settings struct {
 	Caps   map[string]int `json:"caps,omitempty"`
 	// NetworkVolumes gives the lab the storage class network, whose volumes every node can use.
 	NetworkVolumes bool `json:"networkVolumes,omitempty"`
+	// Outside gives the lab a machine that is no node: one outside the cluster, in the nodes' network.
+	Outside bool `json:"outside,omitempty"`
 }
+
+// OutsideName is the machine that is no node.
+const OutsideName = "outside"
 
 // Node is one machine of an instance.
 type Node struct {
@@ -119,9 +124,25 @@ func (s Settings) NodeList() []Node {
 	return nodes
 }
 
-// Node finds a node by name.
+// Machines are the nodes, and the machine that is none if there is one.
+func (s Settings) Machines() []Node {
+	machines := s.NodeList()
+	if s.Outside {
+		const index = 1 + maxNodes
+		machines = append(machines, Node{
+			Index: index, Name: OutsideName, IP: fmt.Sprintf("%s.%d", NodePrefix, 10+index),
+			MAC: fmt.Sprintf("02:88:00:00:00:%02x", 10+index), Tap: fmt.Sprintf("tap%d", index),
+		})
+	}
+	return machines
+}
+
+// IsNode tells whether a machine is part of the cluster.
+func (n Node) IsNode() bool { return n.Name != OutsideName }
+
+// Node finds a machine by name.
 func (s Settings) Node(name string) (Node, error) {
-	for _, node := range s.NodeList() {
+	for _, node := range s.Machines() {
 		if node.Name == name {
 			return node, nil
 		}
@@ -131,7 +152,7 @@ func (s Settings) Node(name string) (Node, error) {
 
 // Same reports whether two settings describe the same lab.
 func (s Settings) Same(other Settings) bool {
-	if s.Name != other.Name || s.Nodes != other.Nodes || s.Memory != other.Memory || s.NetworkVolumes != other.NetworkVolumes || len(s.Caps) != len(other.Caps) {
+	if s.Name != other.Name || s.Nodes != other.Nodes || s.Memory != other.Memory || s.NetworkVolumes != other.NetworkVolumes || s.Outside != other.Outside || len(s.Caps) != len(other.Caps) {
 		return false
 	}
 	for name, limit := range s.Caps {

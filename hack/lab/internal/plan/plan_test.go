@@ -73,7 +73,10 @@ func TestValidate(t *testing.T) {
 }
 
 func TestNodeListIsUnique(t *testing.T) {
-	nodes := Settings{Name: "x", Nodes: maxNodes, Caps: map[string]int{"node2": 80}}.NodeList()
+	nodes := Settings{Name: "x", Nodes: maxNodes, Caps: map[string]int{"node2": 80}, Outside: true}.Machines()
+	if outside := nodes[maxNodes]; outside.IsNode() || !nodes[0].IsNode() || outside.PodCIDR != "" {
+		t.Errorf("the machine outside the cluster: %+v", outside)
+	}
 	seen := map[string]string{}
 	for _, node := range nodes {
 		for _, value := range []string{node.Name, node.IP, node.PodCIDR, node.MAC, node.Tap} {
@@ -103,6 +106,10 @@ func TestSame(t *testing.T) {
 	b.Caps["node1"] = 2
 	if a.Same(b) {
 		t.Error("another cap is the same")
+	}
+	b.Caps["node1"], b.Outside = 1, true
+	if a.Same(b) {
+		t.Error("one more machine is the same")
 	}
 }
 

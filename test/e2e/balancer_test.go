@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// balancerClass is the loadBalancerClass of the balancer.
+const balancerClass = "example.com/lab"
+
+// balancer stands for a load balancer that gives each Service an address of the nodes' network, as MetalLB and kube-vip do in layer 2:
+// a node that has a ready endpoint of the Service answers for the address, and kube-proxy there does the rest. It goes by the
+// endpoints' nodes, as they do. Where others tell the network by ARP that an address is at another node now, this one has the machine
+// outside forget where it was.
+type balancer struct {
+	// pool has the addresses, next the first that is free.
+	pool []string
+	next int
+	// held are Services that get no address yet.
+	mu   sync.Mutex
+	held map[string]bool
+	// at has the node that answers for each address.
+	at map[string]string
+}
+
+// startBalancer runs one until the spec ends. The Services named get no address before release.
+func startBalancer(pool []string, held ...string) *balancer {
+	b := &balancer{pool: pool, held: map[string]bool{}, at: map[string]string{}}
+	for _, name := range held {
+		b.held[name] = true
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			if err := b.round(ctx); err != nil && ctx.Err() == nil {
+				fmt.Fprintf(GinkgoWriter, "load balancer: %v\n", err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	}()
+	DeferCleanup(func(ctx SpecContext) {
+		cancel()
+		<-done
+		for address, node := range b.at {
+			_, _ = tryOn(ctx, node, "ip addr del "+address+"/32 dev vec0")
+		}
+	}, NodeTimeout(bound(time.Minute)))
+	return b
+}
+
+// release lets a Service have its address.
+func (b *balancer) release(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.held, name)
+}
+
+func (b *balancer) round(ctx context.Context) error {
+	services := &corev1.ServiceList{}
+	if err := c.List(ctx, services, client.InNamespace(c.Namespace)); err != nil {
+		return err
+	}
+	for i := range services.Items {
+		service := &services.Items[i]
+		b.mu.Lock()
+		held := b.held[service.Name]
+		b.mu.Unlock()
+		if service.Spec.LoadBalancerClass == nil || *service.Spec.LoadBalancerClass != balancerClass || held {
+			continue
+		}
+		if len(service.Status.LoadBalancer.Ingress) == 0 {
+			before := service.DeepCopy()
+			service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: b.pool[b.next]}}
+			b.next++
+			if err := c.Status().Patch(ctx, service, client.MergeFrom(before)); err != nil {
+				return err
+			}
+		}
+		if err := b.announce(ctx, service); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// announce has a node with a ready endpoint answer for the address of a Service.
+func (b *balancer) announce(ctx context.Context, service *corev1.Service) error {
+	address := service.Status.LoadBalancer.Ingress[0].IP
+	list := &discoveryv1.EndpointSliceList{}
+	if err := c.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service.Name}); err != nil {
+		return err
+	}
+	var nodes []string
+	for _, slice := range list.Items {
+		for _, endpoint := range slice.Endpoints {
+			// Serving ones, too, as MetalLB has it: a waiting room must not count.
+			if endpoint.NodeName != nil && (endpoint.Conditions.Serving == nil || *endpoint.Conditions.Serving) {
+				nodes = append(nodes, *endpoint.NodeName)
+			}
+		}
+	}
+	slices.Sort(nodes)
+	now := b.at[address]
+	if len(nodes) == 0 || slices.Contains(nodes, now) {
+		return nil
+	}
+	if now != "" {
+		if output, err := tryOn(ctx, now, "ip addr del "+address+"/32 dev vec0"); err != nil {
+			return fmt.Errorf("%w: %s", err, output)
+		}
+	}
+	if output, err := tryOn(ctx, nodes[0], "ip addr replace "+address+"/32 dev vec0"); err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	b.at[address] = nodes[0]
+	output, err := tryOn(ctx, outsideMachine, "ip neigh flush all")
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	return nil
+}
+
+// tryOn runs a script on a machine of the lab.
+func tryOn(ctx context.Context, machine, script string) (string, error) {
+	words := append(strings.Fields(nodeExec), machine, "--", "sh", "-c", script)
+	output, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
+	return string(output), err
+}
