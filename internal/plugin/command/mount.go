@@ -39,16 +39,16 @@ func newMount(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			mount, err := view.NewMount(share, at)
+			fs, err := getFileServerOf(command.Context(), c, w, share)
+			if err != nil {
+				return err
+			}
+			mount, err := view.NewMount(share, fs, at)
 			if err != nil {
 				return err
 			}
 			if manifestFor == "" {
 				return o.print(mount, mount.Text)
-			}
-			fs, err := getFileServerOf(command.Context(), c, w, share)
-			if err != nil {
-				return err
 			}
 			capacity := int64(0)
 			if fs != nil {

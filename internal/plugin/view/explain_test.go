@@ -139,7 +139,7 @@ func TestEveryReasonHasAdviceOrNeedsNone(t *testing.T) {
 func TestMountHasACommandAndManifests(t *testing.T) {
 	w := wellWorld()
 	share := &w.FileShares[0]
-	mount, err := NewMount(share, "/mnt")
+	mount, err := NewMount(share, nil, "/mnt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +147,12 @@ func TestMountHasACommandAndManifests(t *testing.T) {
 		t.Errorf("the command is %q and the status has %q", mount.Command, share.Status.Mount.Command)
 	}
 	golden(t, "mount.txt", mount.Text(text.Page{Width: 80}))
+	w.FileServers[0].Status.OutsideAddresses = []string{"192.0.2.9", "2001:db8::9"}
+	outside, err := NewMount(share, &w.FileServers[0], "/mnt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "mount-outside.txt", outside.Text(text.Page{Width: 80}))
 	manifest, err := mount.Manifest("team-b", 3<<40)
 	if err != nil {
 		t.Fatal(err)
@@ -158,10 +164,10 @@ func TestMountHasACommandAndManifests(t *testing.T) {
 	}
 	restricted := builders.FileShare("default", "r", "training").Access(v1alpha1.AccessReadOnly, v1alpha1.SquashRoot, "10.0.0.0/8", "192.168.1.4").Build()
 	restricted.Status = share.Status
-	if mount, err = NewMount(restricted, "/data"); err != nil || !strings.HasSuffix(mount.Command, ":/unet3d /data") || mount.Access[0] != "10.0.0.0/8, 192.168.1.4: ReadOnly" {
+	if mount, err = NewMount(restricted, nil, "/data"); err != nil || !strings.HasSuffix(mount.Command, ":/unet3d /data") || mount.Access[0] != "10.0.0.0/8, 192.168.1.4: ReadOnly" {
 		t.Errorf("%v %+v", err, mount)
 	}
-	if _, err := NewMount(&w.FileShares[1], "/mnt"); err == nil || !strings.Contains(err.Error(), "kubectl howdah explain fileshare/home -n default") {
+	if _, err := NewMount(&w.FileShares[1], nil, "/mnt"); err == nil || !strings.Contains(err.Error(), "kubectl howdah explain fileshare/home -n default") {
 		t.Errorf("a share without an address: %v", err)
 	}
 }

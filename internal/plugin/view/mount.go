@@ -26,6 +26,8 @@ type Mount struct {
 	Path    string   `json:"path"`
 	Options []string `json:"options"`
 	Command string   `json:"command"`
+	// OutsideCommands are those for machines outside the cluster, one for each outside address of the FileServer.
+	OutsideCommands []string `json:"outsideCommands,omitempty"`
 	// Fstab is a line for /etc/fstab.
 	Fstab string `json:"fstab"`
 	// Claim is the ready-made claim in the share's Kubernetes namespace; "" if there is none.
@@ -37,22 +39,24 @@ type Mount struct {
 // defaultMountPoint is the mount point in status.mount.command.
 const defaultMountPoint = "/mnt"
 
-// NewMount is how to mount a share at a directory.
-func NewMount(share *v1alpha1.FileShare, at string) (Mount, error) {
+// NewMount is how to mount a share at a directory. The FileServer is nil if it may not be read.
+func NewMount(share *v1alpha1.FileShare, fs *v1alpha1.FileServer, at string) (Mount, error) {
 	is := summary(share.Status.Conditions, v1alpha1.ConditionReady)
 	mount := share.Status.Mount
 	if mount.Address == "" {
 		return Mount{}, fmt.Errorf("FileShare %s/%s can't be mounted yet (%s: %s); for the reason: kubectl howdah explain fileshare/%s -n %s",
 			share.Namespace, share.Name, cmp.Or(is.Reason, "no status"), is.Message, share.Name, share.Namespace)
 	}
-	host := mount.Address
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
+	host := inBrackets(mount.Address)
 	m := Mount{
 		Namespace: share.Namespace, Name: share.Name, Condition: is, Address: mount.Address, Path: mount.Path, Options: mount.Options, Claim: mount.ClaimName,
 		Command: strings.TrimSuffix(mount.Command, " "+defaultMountPoint) + " " + at,
 		Fstab:   fmt.Sprintf("%s:%s %s nfs4 %s,_netdev 0 0", host, mount.Path, at, strings.Join(mount.Options, ",")),
+	}
+	if fs != nil {
+		for _, outside := range fs.Status.OutsideAddresses {
+			m.OutsideCommands = append(m.OutsideCommands, strings.Replace(m.Command, host+":", inBrackets(outside)+":", 1))
+		}
 	}
 	rules := share.Spec.Access
 	if len(rules) == 0 {
@@ -62,6 +66,14 @@ func NewMount(share *v1alpha1.FileShare, at string) (Mount, error) {
 		m.Access = append(m.Access, strings.Join(rule.Clients, ", ")+": "+cmp.Or(string(rule.AccessType), string(v1alpha1.AccessReadWrite)))
 	}
 	return m, nil
+}
+
+// inBrackets is an address as mount takes it before a colon.
+func inBrackets(address string) string {
+	if strings.Contains(address, ":") {
+		return "[" + address + "]"
+	}
+	return address
 }
 
 // Text is the model as text.
@@ -74,6 +86,12 @@ func (m Mount) Text(page text.Page) string {
 	heading("On a machine, as root (mount.nfs4 is in the package nfs-common or nfs-utils)")
 	// Lines to be copied are not wrapped.
 	fmt.Fprintf(&b, "  %s\n", text.Clean(m.Command))
+	if len(m.OutsideCommands) > 0 {
+		heading("On a machine outside the cluster, if a rule below has its address")
+		for _, command := range m.OutsideCommands {
+			fmt.Fprintf(&b, "  %s\n", text.Clean(command))
+		}
+	}
 	heading("For /etc/fstab")
 	fmt.Fprintf(&b, "  %s\n", text.Clean(m.Fstab))
 	if m.Claim != "" {
