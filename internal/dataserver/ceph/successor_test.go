@@ -17,7 +17,7 @@ func TestGaneshaDoesNotStartWhileAnotherPodServes(t *testing.T) {
 	}{
 		"this pod has not served":              {false, nil, 0},
 		"its own watch has not timed out":      {true, [][]string{{ours}}, 0},
-		"nobody watches":                       {true, [][]string{nil}, 0},
+		"there is no watcher":                  {true, [][]string{nil}, 0},
 		"another pod serves for ten seconds":   {true, [][]string{{next}, {next}, nil}, 2 * successorPoll},
 		"another pod has begun and ours stays": {true, [][]string{{ours, next}}, 0},
 	} {
