@@ -27,21 +27,18 @@ import (
 //
 // While one process repeats its walk, others may be walking through the dropped directory. If their LOOKUP returned the
 // referral, Linux would try to mount it on the dropped directory and fail with ENOENT. So every LOOKUP after the first
-// try to enter waits until no other LOOKUP came for a while, and then returns NFS4ERR_STALE, too. Then all
+// try to enter waits until no other LOOKUP came for settleEntry, and then returns NFS4ERR_STALE, too. Then all
 // processes repeat their walk.
 
 // maxFresh is the minimum number of remembered directories. A forgotten one is a referral at the first LOOKUP, which
 // works except for the removed mount described above.
 const maxFresh = 8192
 
-// settleEntry is long enough for processes that start together. While only one was seen, the wait is turnarounds times what
-// its client took from the first try to enter to its next LOOKUP: a client that is quick gets its processes through the
-// same name quickly, too. That is settleAlone at least and settleEntry at most. No process waits longer than settleMost.
+// settleEntry is long enough for processes that start together, and short for a single one. No process waits longer
+// than settleMost.
 const (
 	settleEntry = 20 * time.Millisecond
-	settleAlone = 4 * time.Millisecond
 	settleMost  = 10 * settleEntry
-	turnarounds = 8
 )
 
 // fresh has directories that their makers have not entered. The zero value is ready.
@@ -57,8 +54,6 @@ type fresh struct {
 type entry struct {
 	began time.Time
 	quiet *time.Timer
-	// seen is how many LOOKUPs and tries to enter came after the first try.
-	seen int
 	// referred is closed when a LOOKUP may return the referral.
 	referred chan struct{}
 }
@@ -114,18 +109,11 @@ func (f *fresh) enter(by netip.Addr, id tree.ID) {
 	})
 }
 
-// delay records that a process enters the directory: the one that tried first, or another. f.mu is held.
+// delay records that another process enters the directory. f.mu is held.
 func (f *fresh) delay(e *entry) {
-	if e == nil {
-		return
+	if e != nil {
+		e.quiet.Reset(min(settleEntry, settleMost-time.Since(e.began)))
 	}
-	since := time.Since(e.began)
-	wait := settleEntry
-	if e.seen == 0 {
-		wait = min(max(turnarounds*since, settleAlone), settleEntry)
-	}
-	e.seen++
-	e.quiet.Reset(min(wait, settleMost-since))
 }
 
 // awaitMaker waits while a directory's maker enters it. It gives up its place at the session server's gate meanwhile.
