@@ -138,21 +138,12 @@ func directPool(t *testing.T, w *world) *owners.Pool {
 
 // steps measures each step of a mkdir alone: the two writes to the API, and the call to the data server.
 func (b *mkdirBench) steps(t *testing.T, round int) {
-	config, err := clientcmd.BuildConfigFromFlags("", b.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.QPS = -1
-	api, err := client.New(config, client.Options{Scheme: b.api.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	objects := make([]*internalv1.ShareDirectory, mkdirCount)
 	b.timed(t, "step: create a ShareDirectory (API, etcd)", mkdirCount, func() {
 		for i := range objects {
 			// Of a FileServer without servers: only the API is to have work.
 			objects[i] = looseDirectory(fmt.Sprintf("raw%d-%d", round, i))
-			if err := api.Create(t.Context(), objects[i]); err != nil {
+			if err := b.api.Create(t.Context(), objects[i]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -160,7 +151,7 @@ func (b *mkdirBench) steps(t *testing.T, round int) {
 	b.timed(t, "step: set its status to Ready (API, etcd)", mkdirCount, func() {
 		for _, o := range objects {
 			o.Status.State = internalv1.DirectoryReady
-			if err := api.Status().Update(t.Context(), o); err != nil {
+			if err := b.api.Status().Update(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
 		}
