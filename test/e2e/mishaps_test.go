@@ -117,7 +117,9 @@ func newMishaps(ctx context.Context, seed uint64, rare bool) *mishaps {
 	}
 	if rare {
 		m.kinds = append(m.kinds, mishap{scaleNamespace, scaleNamespaceServers})
-		if nodeOff != "" {
+		// On volumes a name that was changed right before a power cut can be lost (docs/reliability.md#names-and-power-cuts): make soak has them, and
+		// make test does not until that is mended.
+		if nodeOff != "" && (len(stewards.Items) > 0 || os.Getenv("SOAK_MINUTES") != "") {
 			m.kinds = append(m.kinds, mishap{powerOff, switchSomeNodeOff})
 		}
 	}
