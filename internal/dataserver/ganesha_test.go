@@ -359,6 +359,7 @@ func runScenarios(t *testing.T) {
 		{"a ganesha that was taken over stays in its root", takenOverGaneshaStays},
 		{"slow operations are named", slowOperationsAreNamed},
 		{"truncating ends set-user-ID", truncatingEndsSetUserID},
+		{"names are on disk before the answer", namesAreOnDisk},
 		{"a full volume stays served", aFullVolumeStaysServed},
 		{"a volume without inodes is full", aVolumeWithoutInodesIsFull},
 		{"a volume without a byte is served", aVolumeWithoutAByteIsServed},

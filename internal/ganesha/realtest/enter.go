@@ -36,6 +36,8 @@ const (
 	OwnRoot = "/own"
 	// OwnBytes is the size of the volume in OwnRoot.
 	OwnBytes = 64 << 20
+	// OwnImage is the disk of that volume: what it has is there after a loss of power.
+	OwnImage = "/own.img"
 
 	// NodeHosts is a file of the node's disk: the kubelet mounts it in each container.
 	NodeHosts = "/etc/hosts"
@@ -191,6 +193,7 @@ func commands(scratch, root, lower string) []string {
 		// A volume that is a file system of its own. The loop device goes with the mount.
 		"truncate -s " + strconv.Itoa(OwnBytes) + " " + scratch + "/own.img", "mkfs.ext4 -q -F -m 0 " + scratch + "/own.img",
 		"mkdir -p " + root + OwnRoot + "/0", "mount -o loop " + scratch + "/own.img " + root + OwnRoot + "/0",
+		"touch " + root + OwnImage, "mount --bind " + scratch + "/own.img " + root + OwnImage,
 		"truncate -s 16M " + scratch + "/node.img", "mkfs.ext4 -q -F -m 0 " + scratch + "/node.img",
 		"mkdir " + scratch + "/node", "mount -o loop " + scratch + "/node.img " + scratch + "/node",
 		"mkdir -p " + scratch + "/node/kubelet/pod", "touch " + scratch + "/node/kubelet/pod/hosts " + scratch + "/node/kubelet/pod/log " + root + NodeHosts,
