@@ -29,7 +29,7 @@ lab-down: ## Remove the lab NAME=howdah with everything in it
 	hack/lab/lab down --name $(NAME)
 
 .PHONY: bench-mkdir
-bench-mkdir: packages ##+ what a mkdir and a first entry of a distributed directory take, and where the time goes
+bench-mkdir: packages ##+ What a mkdir and a first entry of a distributed directory take, and where the time goes
 	hack/bench-mkdir.sh
 
 .PHONY: bench-model

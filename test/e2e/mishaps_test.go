@@ -117,9 +117,7 @@ func newMishaps(ctx context.Context, seed uint64, rare bool) *mishaps {
 	}
 	if rare {
 		m.kinds = append(m.kinds, mishap{scaleNamespace, scaleNamespaceServers})
-		// On volumes a name that was changed right before a power cut was lost (docs/reliability.md#names-and-power-cuts): make soak has them, and
-		// make test does not until it has shown that this is mended.
-		if nodeOff != "" && (len(stewards.Items) > 0 || os.Getenv("SOAK_MINUTES") != "") {
+		if nodeOff != "" {
 			m.kinds = append(m.kinds, mishap{powerOff, switchSomeNodeOff})
 		}
 	}
