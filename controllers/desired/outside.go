@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -101,12 +100,7 @@ func outsideNamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfigura
 
 // outsideDataServerService leads to one data server, with the port for clients alone.
 func outsideDataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApplyConfiguration {
-	server := naming.DataServer(in.name(), ordinal)
-	selector := naming.SelectDataServers(in.name())
-	meta := labels(selector)
-	meta[v1alpha1.DataServerLabel] = server
-	selector = maps.Clone(selector)
-	selector[appsv1.StatefulSetPodNameLabel] = server
+	server, meta, selector := dataServerSelection(in, ordinal)
 	service := outsideService(in, server, meta, selector, portNFS)
 	service.Spec.WithPublishNotReadyAddresses(false)
 	return service

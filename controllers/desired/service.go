@@ -46,12 +46,7 @@ func NamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 // ganesha restarts in place (serverpod.ReadyAllowance), and to the namespace servers' waiting rooms (waitingRoomSlice)
 // as soon as the pod terminates. Connections to a terminating pod would wait for a timeout of seconds.
 func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApplyConfiguration {
-	server := naming.DataServer(in.name(), ordinal)
-	selector := naming.SelectDataServers(in.name())
-	meta := labels(selector)
-	meta[v1alpha1.DataServerLabel] = server
-	selector = maps.Clone(selector)
-	selector[appsv1.StatefulSetPodNameLabel] = server
+	server, meta, selector := dataServerSelection(in, ordinal)
 	return corev1ac.Service(server, in.namespace()).
 		WithLabels(meta).
 		WithSpec(corev1ac.ServiceSpec().
@@ -59,6 +54,17 @@ func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApply
 			WithSelector(selector).
 			WithPublishNotReadyAddresses(false). // Set explicitly, so that changes by others are undone.
 			WithPorts(servicePort(portNFS, v1alpha1.NFSPort), servicePort(portNFSTLS, v1alpha1.NFSTLSPort), servicePort(portMetrics, v1alpha1.MetricsPort)))
+}
+
+// dataServerSelection is the name of a data server, with the labels of its Services and what selects its pod.
+func dataServerSelection(in FileServerInput, ordinal int32) (server string, meta, selector map[string]string) {
+	server = naming.DataServer(in.name(), ordinal)
+	selector = naming.SelectDataServers(in.name())
+	meta = labels(selector)
+	meta[v1alpha1.DataServerLabel] = server
+	selector = maps.Clone(selector)
+	selector[appsv1.StatefulSetPodNameLabel] = server
+	return server, meta, selector
 }
 
 func servicePort(name string, port int32) *corev1ac.ServicePortApplyConfiguration {

@@ -31,23 +31,10 @@ func newClients(o *options) *cobra.Command {
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: o.complete(view.ResourceFileServers),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			c, namespace, err := o.connect()
+			ctx := command.Context()
+			c, w, err := o.readFileServers(ctx, arguments, view.ResourceFileShares, view.ResourcePods)
 			if err != nil {
 				return err
-			}
-			ctx, w := command.Context(), o.world(namespace)
-			if err := c.Read(ctx, w, namespace, view.ResourceFileServers, view.ResourceFileShares, view.ResourcePods); err != nil {
-				return err
-			}
-			if len(arguments) == 1 {
-				of, err := parseObject(arguments[0])
-				if err != nil {
-					return err
-				}
-				w.FileServers = keep(w.FileServers, func(fs *fileServer) bool { return fs.Name == of.name })
-			}
-			if len(w.FileServers) == 0 {
-				return fmt.Errorf("no such FileServer in %s that you may read; to list all: kubectl get fileservers -A", cmpNamespace(namespace))
 			}
 			all := []view.Clients{}
 			for i := range w.FileServers {
@@ -70,6 +57,29 @@ func newClients(o *options) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// readFileServers reads FileServers, with further kinds of objects: the one that the arguments name, or all. None is an error.
+func (o *options) readFileServers(ctx context.Context, arguments []string, more ...string) (*cluster.Cluster, *view.World, error) {
+	c, namespace, err := o.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	w := o.world(namespace)
+	if err := c.Read(ctx, w, namespace, append([]string{view.ResourceFileServers}, more...)...); err != nil {
+		return nil, nil, err
+	}
+	if len(arguments) == 1 {
+		of, err := parseObject(arguments[0])
+		if err != nil {
+			return nil, nil, err
+		}
+		w.FileServers = keep(w.FileServers, func(fs *fileServer) bool { return fs.Name == of.name })
+	}
+	if len(w.FileServers) == 0 {
+		return nil, nil, fmt.Errorf("no such FileServer in %s that you may read; to list all: kubectl get fileservers -A", cmpNamespace(namespace))
+	}
+	return c, w, nil
 }
 
 func cmpNamespace(namespace string) string {

@@ -44,23 +44,9 @@ func newTop(o *options) *cobra.Command {
 }
 
 func (o *options) top(ctx context.Context, arguments []string, during time.Duration, watch bool) error {
-	c, namespace, err := o.connect()
+	c, w, err := o.readFileServers(ctx, arguments)
 	if err != nil {
 		return err
-	}
-	w := o.world(namespace)
-	if err := c.Read(ctx, w, namespace, view.ResourceFileServers); err != nil {
-		return err
-	}
-	if len(arguments) == 1 {
-		of, err := parseObject(arguments[0])
-		if err != nil {
-			return err
-		}
-		w.FileServers = keep(w.FileServers, func(fs *fileServer) bool { return fs.Name == of.name })
-	}
-	if len(w.FileServers) == 0 {
-		return fmt.Errorf("no such FileServer in %s that you may read; to list all: kubectl get fileservers -A", cmpNamespace(namespace))
 	}
 	before := countAll(ctx, c, w)
 	for {
