@@ -71,9 +71,7 @@ func TestADirectoryWhoseMakerDiedBehindTheAnswerIsNeverMissing(t *testing.T) {
 func TestADirectoryWhoseMakerDiedIsMissingOnAnotherVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, tree1)
-		for _, export := range w.exports {
-			export.Status.RootIDs = []string{"the-first-volume-of-" + export.Spec.DataServerRef.Name}
-		}
+		w.volumes("the-first-volume")
 		end := w.begin()
 		time.Sleep(20 * time.Second)
 		w.cutReady("p/n", dieBefore)
@@ -83,12 +81,7 @@ func TestADirectoryWhoseMakerDiedIsMissingOnAnotherVolume(t *testing.T) {
 		time.Sleep(time.Second)
 		w.cutNothing()
 		w.onServerOf("p/n", func(dirs map[string]string) { delete(dirs, "/s/0/p/n") })
-		for _, export := range w.exports {
-			export.Status.RootIDs = []string{"another-volume-of-" + export.Spec.DataServerRef.Name}
-			for _, p := range w.processes {
-				p.tree.SetExport(export)
-			}
-		}
+		w.volumes("another-volume")
 		time.Sleep(quiet)
 		for _, o := range w.api.all() {
 			if o.Spec.Path == "p/n" && o.State() != internalv1.DirectoryMissing {

@@ -67,9 +67,11 @@ func (w *world) start(name string) *process {
 	for _, server := range w.servers {
 		p.tree.SetServer(server)
 	}
+	w.mu.Lock()
 	for _, export := range w.exports {
 		p.tree.SetExport(export)
 	}
+	w.mu.Unlock()
 	p.tree.SetShare(fleet.ShareOf(w.share))
 	p.service = directories.NewService(directories.Config{
 		Tree: p.tree, Client: &apiClient{p: p}, Owners: &nfsClient{p}, KubeNamespace: "ns", FileServer: "fs", Replica: name,

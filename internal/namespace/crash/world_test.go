@@ -26,13 +26,13 @@ type world struct {
 	api     *api
 	data    *dataServers
 	servers []*internalv1.DataServer
-	exports []*internalv1.ShareExport
 	share   *v1alpha1.FileShare
 	died    chan *process
 
 	mu        sync.Mutex
 	random    *rand.Rand
 	processes []*process // those that live, the leader last
+	exports   []*internalv1.ShareExport
 	names     int
 	// lags are how late processes learn of changes, by name.
 	lags  map[string]time.Duration
@@ -140,7 +140,7 @@ func (w *world) begin() (end func()) {
 	return func() {
 		close(stop)
 		nursing.Wait()
-		for _, p := range w.processes {
+		for _, p := range w.running() {
 			p.end()
 		}
 	}
@@ -155,7 +155,36 @@ func (w *world) launch() *process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.processes = append(w.processes, p)
+	for _, export := range w.exports { // as they are now: another volume may have come while it started
+		p.tree.SetExport(export)
+	}
 	return p
+}
+
+// running are the processes that were not taken away; the leader is the last.
+func (w *world) running() []*process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.processes)
+}
+
+// volumes gives each data server a volume of the name, and tells all processes.
+func (w *world) volumes(name string) {
+	w.mu.Lock()
+	exports := make([]*internalv1.ShareExport, 0, len(w.exports))
+	for _, export := range w.exports {
+		export = export.DeepCopy() // Trees hold the old one.
+		export.Status.RootIDs = []string{name + "-of-" + export.Spec.DataServerRef.Name}
+		exports = append(exports, export)
+	}
+	w.exports = exports
+	processes := slices.Clone(w.processes)
+	w.mu.Unlock()
+	for _, p := range processes {
+		for _, export := range exports {
+			p.tree.SetExport(export)
+		}
+	}
 }
 
 // replace takes a dead process away. If it was the leader another is after the lease's time.
@@ -258,7 +287,7 @@ func (w *world) faults() []string {
 			}
 		}
 	}
-	for _, p := range w.processes {
+	for _, p := range w.running() {
 		shown := map[string]bool{}
 		for _, o := range objects {
 			shown[o.Spec.Path] = true
