@@ -27,6 +27,8 @@ const (
 	// cacheMemory is what ganesha's cache of 100,000 entries may take, which a client fills by listing as many: 1.9 KiB each, measured.
 	// docs/operate/sizing.md counts it.
 	cacheMemory = 256 << 20
+	// threadMemory is what ganesha's 200 threads hold that each answer a READ of 1 MiB, and the replies that are kept beside them.
+	threadMemory = 256 << 20
 )
 
 // attack is what one client does to others.
@@ -72,7 +74,8 @@ var attacks = []attack{
 	{"holes are longer than files can be", []string{readWrite}, longHoles, false, holdLasts, 0},
 	{"holes are as long as the longest file", []string{readWrite}, wholeHoles, false, holdLasts, 0},
 	{"a file is made longer than files can be", []string{readWrite}, longFiles, false, 0, 0},
-	{"answers are not read", []string{readOnly, readWrite}, unread, true, 0, 0},
+	{"answers are not read", []string{readOnly, readWrite}, unread, true, holdLasts, 0},
+	{"answers of a megabyte are not read", []string{readWrite}, unreadMegabytes, false, holdLasts, threadMemory},
 	// Attacks that took memory.
 	{"records of 300 MB", unshared, bigRecords, true, 0, 0},
 	{"records of a million fragments", unshared, fragments, true, 0, 0},

@@ -111,26 +111,45 @@ func silentCallbacks(ctx context.Context, _ *world, from string) (string, error)
 	}), nil
 }
 
-// unread asks for megabytes on many connections and reads none of them.
+// unread asks on many connections and reads no answer. It holds them: what is kept for them must not grow.
 func unread(ctx context.Context, w *world, from string) (string, error) {
+	return askOnly(ctx, w, from, 0)
+}
+
+// unreadMegabytes does the same with answers of a megabyte.
+func unreadMegabytes(ctx context.Context, w *world, from string) (string, error) {
+	return askOnly(ctx, w, from, 1<<20)
+}
+
+// askOnly makes the file as long as that, if it is not 0, and asks for it until the context ends.
+func askOnly(ctx context.Context, w *world, from string, length int) (string, error) {
 	var mutex sync.Mutex
 	asked := 0
-	worked, last := times(16, func(i int) error {
+	worked, last := times(64, func(i int) error {
 		s, err := holding(w, from, fmt.Sprint("unread ", i), 1)
 		if err != nil {
 			return err
 		}
 		defer s.leave()
+		if length > 0 {
+			last := &nfsv4.NfsArgop4_OP_WRITE{Opwrite: nfsv4.Write4args{Stateid: s.opened, Offset: uint64(length - 1), Data: []byte{1}}}
+			if _, err := s.run(0, putFH(s.file), last); err != nil {
+				return err
+			}
+		}
 		for ctx.Err() == nil {
 			// In slots that are in use the server may do what it likes, but for taking memory without end.
 			for slot := range uint32(slots) {
-				record := s.inSlot(slot, false, putFH(s.file), &nfsv4.NfsArgop4_OP_READ{Opread: nfsv4.Read4args{Stateid: s.opened, Count: 1 << 20}})
+				// An answer of 1 MiB is the longest; what is around the data is a part of it.
+				read := &nfsv4.NfsArgop4_OP_READ{Opread: nfsv4.Read4args{Stateid: s.opened, Count: 1<<20 - 4096}}
+				record := s.inSlot(slot, false, putFH(s.file), read)
 				s.used[slot]++
 				if err := s.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
 					return err
 				}
 				if _, err := s.Write(record); err != nil {
-					return nil //nolint:nilerr // it is not read any more, or was ended: both are right
+					<-ctx.Done() // It is not read any more, or was ended: both are right. A part of a record is on its way now.
+					return nil
 				}
 				mutex.Lock()
 				asked++
