@@ -35,12 +35,14 @@ func TestNamesOutliveAMetadataServerAndADataServerInARealCephCluster(t *testing.
 		{"OPEN that creates", then(at, openNew("opened", "an opener")), []string{"opened"}, nil},
 		{
 			"LINK", then(then(lookUp("alpha", "0", "opened"), saveHandle()), then(at, &nfsv4.NfsArgop4_OP_LINK{Oplink: nfsv4.Link4args{Newname: "linked"}})...),
-			[]string{"opened", "linked"}, nil,
+			[]string{"opened", "linked"},
+			nil,
 		},
 		{"RENAME", then(at, saveHandle(), rename("opened", "renamed")), []string{"renamed"}, []string{"opened"}},
 		{
 			"RENAME into another directory", then(then(at, saveHandle()), then(lookUp("alpha", "0", "directory"), setMode(0o755), rename("renamed", "again"))...),
-			nil, []string{"renamed"},
+			nil,
+			[]string{"renamed"},
 		},
 		{"REMOVE of a file", then(at, remove("linked")), nil, []string{"linked"}},
 		{"REMOVE of a directory's last name", then(lookUp("alpha", "0", "directory"), remove("again")), []string{"directory"}, nil},

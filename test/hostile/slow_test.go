@@ -66,7 +66,7 @@ func TestClientsThatReadNothingAreClosed(t *testing.T) {
 }
 
 func closedAfterAMinute(t *testing.T) {
-	const patience, late = 60 * time.Second, 15 * time.Second
+	const limit, late = 60 * time.Second, 15 * time.Second
 	w := begin(t)
 	defer w.server.Stop()
 	s, err := holding(w, readWrite, "reads nothing", 1)
@@ -76,12 +76,12 @@ func closedAfterAMinute(t *testing.T) {
 	for slot := uint32(0); ; slot = (slot + 1) % slots {
 		record := s.inSlot(slot, false, putFH(s.file), &nfsv4.NfsArgop4_OP_READ{Opread: nfsv4.Read4args{Stateid: s.opened, Count: 1 << 15}})
 		s.used[slot]++
-		must(t, s.SetWriteDeadline(began.Add(patience+late)))
+		must(t, s.SetWriteDeadline(began.Add(limit+late)))
 		if _, err := s.Write(record); err != nil {
 			after := time.Since(began)
 			t.Logf("FIGURE closed after %s: %v", after.Round(time.Second), err)
-			if after < patience-time.Second || after >= patience+late {
-				t.Errorf("a client that reads nothing is closed after %s, want %s", after, patience)
+			if after < limit-time.Second || after >= limit+late {
+				t.Errorf("a client that reads nothing is closed after %s, want %s", after, limit)
 			}
 			return
 		}
