@@ -84,7 +84,7 @@ func (a *Agent) do(ctx context.Context, root string, r Request) (Answer, error) 
 }
 
 // Remote is a client that works through an agent. It does not know where the kernel sends its requests, and whether it sends them
-// twice: see History.RepeatedDuring.
+// twice: see History.TwiceDuring.
 type Remote struct {
 	Agent *Agent
 	// Directories and Files are the folders of requests about directories and about files.

@@ -184,6 +184,36 @@ func TestARunFindsWhatIsWrongWithAShare(t *testing.T) {
 	}
 }
 
+// The check of a lab does not know which server a client had, so all that is done while one is lost may have been done twice. Nine clients
+// do hundreds of such operations, and the check must end all the same. It does not if they may also happen after their answers.
+func TestManyOperationsThatMayBeDoneTwiceAreJudged(t *testing.T) {
+	window := Window{Until: time.Hour}
+	promise := Promise{Stale: 3 * time.Second, Behind: []Window{window}, Refusals: true}
+	for fault, want := range map[fault]bool{none: false, lost: true} {
+		var history History
+		synctest.Test(t, func(t *testing.T) {
+			m := &memory{state: newTree("k0", "k1"), files: map[string]string{}, fault: fault}
+			var users []Client
+			for i := range 9 {
+				users = append(users, &user{m: m, random: rand.New(rand.NewPCG(7, uint64(i))), known: map[string]string{}})
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
+			defer cancel()
+			runner := NewRunner()
+			directories := &Directories{Kept: []string{"k0", "k1"}, Gone: []string{"g"}, Names: []string{"x", "y", "z"}}
+			runner.Load(ctx, 1, users, time.Millisecond, time.Second, directories.Next)
+			history = runner.History()
+		})
+		v := Tree(history.TwiceDuring(window), []string{"k0", "k1"}, promise, limit)
+		if len(v.Undecided) > 0 || (len(v.Violations) > 0) != want {
+			t.Errorf("fault %q in %d operations: violations %v, undecided %v", fault, len(history), v.Violations, v.Undecided)
+		}
+		if answered, _ := history.Count(); answered < 200 {
+			t.Errorf("%d operations are too few to mean anything", answered)
+		}
+	}
+}
+
 // hung never answers.
 type hung struct{}
 
