@@ -41,6 +41,9 @@ func names(names ...string) Answer { return Answer{Names: names} }
 func TestHistoriesOfDirectories(t *testing.T) {
 	stale := Promise{Stale: 2 * time.Second}
 	refusals := Promise{Stale: 2 * time.Second, Refusals: true}
+	aliases := refusals
+	aliases.Aliases = true
+	stales := Answer{Error: StaleHandle}
 	for _, test := range []struct {
 		name    string
 		history History
@@ -103,6 +106,16 @@ func TestHistoriesOfDirectories(t *testing.T) {
 		{"a refusal that is a little old", History{at(0, 0, 1, makeX, Answer{}), at(1, 2, 3, removeX, missing)}, refusals, ""},
 		{"the same where refusals may not be", History{at(0, 0, 1, makeX, Answer{}), at(1, 2, 3, removeX, missing)}, stale, "rmdir p/x: ENOENT"},
 		{"a refusal that is too old", History{at(0, 0, 1, makeX, Answer{}), at(1, 4, 5, removeX, missing)}, refusals, "rmdir p/x: ENOENT"},
+		{"a rename whose source its Linux knows by an older name", History{
+			at(0, 0, 1, makeX, Answer{}), at(0, 2, 3, moveX, Answer{}), at(1, 4, 5, Request{Kind: Rename, Path: "q/y", To: "p/z"}, stales),
+		}, aliases, ""},
+		{"the same within a directory, where Linux can", History{
+			at(0, 0, 1, makeX, Answer{}), at(0, 2, 3, moveX, Answer{}), at(1, 4, 5, Request{Kind: Rename, Path: "q/y", To: "q/z"}, stales),
+		}, aliases, "rename q/y → q/z: ESTALE"},
+		{"the same of what was not renamed", History{at(0, 0, 1, makeX, Answer{}), at(1, 4, 5, moveX, stales)}, aliases, "rename p/x → q/y: ESTALE"},
+		{"the same by a client that is no Linux", History{
+			at(0, 0, 1, makeX, Answer{}), at(0, 2, 3, moveX, Answer{}), at(1, 4, 5, Request{Kind: Rename, Path: "q/y", To: "p/z"}, stales),
+		}, refusals, "rename q/y → p/z: ESTALE"},
 		{"a refusal that nothing explains", History{at(1, 4, 5, makeX, Answer{Error: "EIO"})}, refusals, "mkdir p/x: EIO"},
 		{"not empty a little ago", History{
 			at(0, 0, 1, makeX, Answer{}), at(0, 2, 3, removeX, Answer{}), at(1, 4, 5, Request{Kind: Rmdir, Path: "p"}, Answer{Error: NotEmpty}),

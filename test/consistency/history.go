@@ -45,6 +45,8 @@ const (
 	Exists   = "EEXIST"
 	Missing  = "ENOENT"
 	NotEmpty = "ENOTEMPTY"
+	// StaleHandle is only allowed by Promise.Aliases.
+	StaleHandle = "ESTALE"
 )
 
 // Answer is what a client got.

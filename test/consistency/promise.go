@@ -18,6 +18,10 @@ type Promise struct {
 	// Refusals: changes may be refused (EEXIST, ENOENT, ENOTEMPTY) because of such an older state, too. Successful changes never rest
 	// on one.
 	Refusals bool
+	// Aliases: a Rename into another directory may be refused with ESTALE if its source got its name by another Rename. A Linux that knows
+	// that directory by its old name can't change the name while it has both directories locked (__d_unalias in fs/dcache.c), and does not
+	// ask the server. A look at the source helps.
+	Aliases bool
 }
 
 // weak reports whether an operation is judged by what it shows, and not by porcupine.
@@ -103,7 +107,7 @@ func (p Promise) judgeLooks(h History, initial []string) (violations []string, a
 	slices.Sort(names)
 	for i := range h {
 		o := &h[i]
-		if !p.weak(o) || o.Open() {
+		if !p.weak(o) || o.Open() || p.Aliases && alias(o, changes[o.Path]) {
 			continue
 		}
 		for _, group := range seen(o, names) {
@@ -127,6 +131,12 @@ func (p Promise) judgeLooks(h History, initial []string) (violations []string, a
 		}
 	}
 	return violations, age
+}
+
+// alias reports whether an operation was refused by a Linux that knows its source by an older name. changes are those of the source's name.
+func alias(o *Operation, changes History) bool {
+	return o.Kind == Rename && o.Error == StaleHandle && parent(o.Path) != parent(o.To) &&
+		slices.ContainsFunc(changes, func(c Operation) bool { return c.Kind == Rename && c.To == o.Path && c.Call <= o.Return })
 }
 
 // howOld is how old at least a state is that a look shows: how long before the call the name was like that for the last time. Never: it

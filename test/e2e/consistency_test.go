@@ -226,7 +226,7 @@ func (k *checkers) round(ctx context.Context, n int, seed uint64, m *mishaps, di
 
 	history := runner.History().RepeatedAfter(settled)
 	// A kernel looks up what it is to change, so a change may be refused because of what a namespace server shows.
-	promise := consistency.Promise{Stale: nameAge, Refusals: true}
+	promise := consistency.Promise{Stale: nameAge, Refusals: true, Aliases: true}
 	if m.count() > before && slices.Contains(namespaceMishaps, m.done[before].what) {
 		window := consistency.Window{From: from, Until: until}
 		// Not RepeatedDuring: no server is frozen here, so none does a request after another one has answered it. The check does not end
@@ -270,6 +270,8 @@ var _ = Describe("Clients of all nodes, while servers fail and networks are cut"
 		m := newMishaps(ctx, chosen, false)
 		m.kinds = append(m.kinds, cuts()...)
 
+		folder := filepath.Join("..", "..", ".test-results", "consistency", fmt.Sprintf("e2e-%d", chosen))
+		Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
 		var all consistency.Verdict
 		answered, open := 0, 0
 		for n := range rounds {
@@ -277,13 +279,14 @@ var _ = Describe("Clients of all nodes, while servers fail and networks are cut"
 			a, o := history.Count()
 			answered, open = answered+a, open+o
 			fmt.Fprintf(GinkgoWriter, "round %d: %d operations, %d without an answer, names were up to %s old; %v\n", n, a, o, verdict.Age, verdict.Err())
+			if verdict.Err() != nil {
+				Expect(os.WriteFile(filepath.Join(folder, fmt.Sprintf("round-%d.txt", n)), []byte(history.String()), 0o600)).To(Succeed())
+			}
 			all.Merge(fmt.Sprintf("round-%d", n), verdict)
 		}
 		AddReportEntry("consistency", fmt.Sprintf("%d rounds with %d mishaps, %d operations and %d without an answer; names were up to %s old",
 			rounds, m.count(), answered, open, all.Age.Round(time.Millisecond)), ReportEntryVisibilityAlways)
 		Expect(answered).To(BeNumerically(">", 50*rounds), "too few operations to mean anything")
-		folder := filepath.Join("..", "..", ".test-results", "consistency", fmt.Sprintf("e2e-%d", chosen))
-		Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
 		drawn, err := all.Draw(folder)
 		Expect(err).NotTo(HaveOccurred())
 		AddReportEntry("drawn", fmt.Sprint(drawn))
