@@ -157,9 +157,24 @@ func (m *mishaps) next(ctx context.Context) {
 		m.done = append(m.done, happened{kind.what, target, at})
 		fmt.Fprintln(GinkgoWriter, m.done[len(m.done)-1])
 	}
-	// What is known of the FileServer is from before the mishap at first.
+	// What is known of the FileServer is from before the mishap at first, also for seconds after its pod was deleted.
 	time.Sleep(time.Second + time.Duration(m.random.Int64N(int64(pauseAfterMishap))))
+	Eventually(ctx, dataPodsReady).WithTimeout(bound(recoveryAfterwards)).Should(Succeed(), "after %s", kind.what)
 	Eventually(ctx, allReady).WithTimeout(bound(recoveryAfterwards)).Should(Succeed(), "after %s", kind.what)
+}
+
+// dataPodsReady is nil if each data server has a pod that is ready and stays.
+func dataPodsReady(ctx context.Context) error {
+	pods, err := dataPods(ctx)
+	if err == nil && len(pods) != serverCount {
+		err = fmt.Errorf("%d data servers of %d have a pod", len(pods), serverCount)
+	}
+	for name, pod := range pods {
+		if err == nil && !isReady(pod) {
+			err = fmt.Errorf("pod %s is not ready, or ends", name)
+		}
+	}
+	return err
 }
 
 // count is how many mishaps of some kinds there were; none means all.
