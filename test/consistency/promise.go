@@ -18,9 +18,9 @@ type Promise struct {
 	// Refusals: changes may be refused (EEXIST, ENOENT, ENOTEMPTY) because of such an older state, too. Successful changes never rest
 	// on one.
 	Refusals bool
-	// Aliases: a Rename into another directory may be refused with ESTALE if its source got its name by another Rename. A Linux that knows
-	// that directory by its old name can't change the name while it has both directories locked (__d_unalias in fs/dcache.c), and does not
-	// ask the server. A look at the source helps.
+	// Aliases: a directory that got its name by a Rename may be answered with ESTALE. A Linux that knows it by an older name gives it the
+	// new one only while nothing is renamed in that mount, nor changed at the older place (__d_unalias in fs/dcache.c); else it does not
+	// ask the server. Its own Rename into another directory counts.
 	Aliases bool
 }
 
@@ -133,10 +133,9 @@ func (p Promise) judgeLooks(h History, initial []string) (violations []string, a
 	return violations, age
 }
 
-// alias reports whether an operation was refused by a Linux that knows its source by an older name. changes are those of the source's name.
+// alias reports whether an operation was refused by a Linux that knows its directory by an older name. changes are those of its name.
 func alias(o *Operation, changes History) bool {
-	return o.Kind == Rename && o.Error == StaleHandle && parent(o.Path) != parent(o.To) &&
-		slices.ContainsFunc(changes, func(c Operation) bool { return c.Kind == Rename && c.To == o.Path && c.Call <= o.Return })
+	return o.Error == StaleHandle && slices.ContainsFunc(changes, func(c Operation) bool { return c.Kind == Rename && c.To == o.Path && c.Call <= o.Return })
 }
 
 // howOld is how old at least a state is that a look shows: how long before the call the name was like that for the last time. Never: it
