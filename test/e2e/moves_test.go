@@ -242,7 +242,9 @@ var _ = Describe("A directory of a volume", Label("volumes", "moves", volumesHav
 		running, err := c.StartLoad(ctx, clientA, "kills", directories, "--do", "files,opens", "--pause", "100ms", "--bytes", "16Mi")
 		Expect(err).NotTo(HaveOccurred())
 		for _, step := range []internalv1.MoveStep{internalv1.MoveFreezing, internalv1.MovePlacing, internalv1.MoveLeaving, internalv1.MoveCopying} {
-			for _, part := range []string{"the source's supervisor", "the target's supervisor", "the source's ganesha", "the operator"} {
+			// In this order, as the directory goes there and back, each of the two data servers has its supervisor killed once in each step:
+			// kubelets wait ever longer with a container that ends often.
+			for _, part := range []string{"the source's supervisor", "the source's ganesha", "the target's supervisor", "the operator"} {
 				By(fmt.Sprintf("%s is killed in step %s", part, step))
 				from := movingDirectory(ctx, fileServer, movedShare, path).Spec.DataServerRef.Name
 				to := askToMove(ctx, path)
