@@ -253,6 +253,11 @@ var _ = Describe("A directory of a volume", Label("volumes", "moves", volumesHav
 				fmt.Fprintf(GinkgoWriter, "%s in step %s: %v\n", part, step, hit)
 				Eventually(ctx, allReady).WithTimeout(bound(recoveryAfterwards)).Should(Succeed())
 			}
+			// The operator has a new pod for the next step, for the same reason.
+			_, err := c.Kubectl(ctx, "-n", operator, "delete", "pod", "-l", "app.kubernetes.io/name=howdah", "--wait=true")
+			Expect(err).NotTo(HaveOccurred())
+			_, err = c.Kubectl(ctx, "-n", operator, "rollout", "status", "deployment/howdah", "--timeout="+bound(2*time.Minute).String())
+			Expect(err).NotTo(HaveOccurred())
 		}
 		result := stoppedOrStale(ctx, running)
 		AddReportEntry("the load", result.Text(), ReportEntryVisibilityAlways)
