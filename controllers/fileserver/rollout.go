@@ -83,7 +83,7 @@ func (o *observed) rolloutServer(name string) rollout.Server {
 	if node := pod.Spec.NodeName; o.closedNodes[node] && o.storage.IsPinned(name) {
 		s.Held = fmt.Sprintf("its volume is on node %s only, which takes no pod now: the node is cordoned, or has a taint or labels that spec.placement does not allow", node)
 	}
-	if !s.Serves && dataServer.Status.Unreachable.SeenBy == "" {
+	if !s.Serves {
 		s.Stuck = stuckWhy(pod, &dataServer, s.Waits, o.now)
 	}
 	return s
@@ -112,6 +112,16 @@ func stuckWhy(pod *corev1.Pod, dataServer *internalv1.DataServer, waits string, 
 	}
 	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.LastTransitionTime.After(since) {
 		since = ready.LastTransitionTime.Time
+	}
+	// A data server whose pod does not serve is reported as one that does not answer, but so is one whose node is lost, or cut off: its kubelet
+	// said last that it was ready.
+	if unreachable := dataServer.Status.Unreachable.SinceTime; unreachable != nil {
+		if podReady(pod) {
+			return ""
+		}
+		if unreachable.After(since) {
+			since = unreachable.Time
+		}
 	}
 	if now.Sub(since) > startLimit {
 		return waits

@@ -41,6 +41,12 @@ func TestWhenADataServerIsStuck(t *testing.T) {
 		conditions.Set(&server.Status.Conditions, 1, noon.Add(-ago), c)
 		return server
 	}
+	// As namespace servers report it of a pod that does not serve, too.
+	unreachable := func(server internalv1.DataServer, ago time.Duration) internalv1.DataServer {
+		since := metav1.NewTime(noon.Add(-ago))
+		server.Status.Unreachable = internalv1.Unreachable{SinceTime: &since, SeenBy: "fs-namespace-a"}
+		return server
+	}
 	for name, tc := range map[string]struct {
 		pod    *corev1.Pod
 		server internalv1.DataServer
@@ -56,6 +62,25 @@ func TestWhenADataServerIsStuck(t *testing.T) {
 		"ganesha never serves":                  {pod(corev1.PodRunning, false, aged(time.Hour)), reported(false, internalv1.ReasonServerDown, 3*time.Minute), "waits"},
 		"it reports nothing at all":             {pod(corev1.PodRunning, false, aged(time.Hour)), internalv1.DataServer{}, "waits"},
 		"its storage is refused":                {pod(corev1.PodRunning, false, aged(time.Hour)), reported(false, internalv1.ReasonVolumeRefused, time.Hour), ""},
+		"its image can't be pulled, and it does not answer": {
+			pod(corev1.PodPending, false, aged(time.Second), waiting("ImagePullBackOff")), unreachable(reported(true, v1alpha1.ReasonReady, time.Hour), time.Second), "waits",
+		},
+		"its container is made for too long, and it does not answer": {
+			pod(corev1.PodPending, false, aged(time.Hour), waiting("ContainerCreating")), unreachable(internalv1.DataServer{}, time.Hour), "waits",
+		},
+		"it ends again and again, and does not answer": {
+			pod(corev1.PodRunning, false, aged(time.Minute), ended(2, time.Second)), unreachable(internalv1.DataServer{}, time.Second), "its container ends again and again",
+		},
+		"ganesha never serves, and it does not answer": {
+			pod(corev1.PodRunning, false, aged(time.Hour)), unreachable(reported(false, internalv1.ReasonServerDown, 3*time.Minute), 3*time.Minute), "waits",
+		},
+		"it served for long, and does not answer since a moment ago": {
+			pod(corev1.PodRunning, false, aged(time.Hour)), unreachable(reported(true, v1alpha1.ReasonReady, time.Hour), time.Minute), "",
+		},
+		// Its node, or the network to it.
+		"it does not answer, and its kubelet says that it is ready": {
+			pod(corev1.PodRunning, true, aged(time.Hour)), unreachable(reported(true, v1alpha1.ReasonReady, time.Hour), time.Hour), "",
+		},
 	} {
 		if got := stuckWhy(tc.pod, &tc.server, "waits", noon); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
@@ -136,6 +161,14 @@ func TestARolloutIsExplained(t *testing.T) {
 			[]string{"old", "new"},
 			func(o *observed) { o.set("fs-1", pullFails, nil) }, v1alpha1.ReasonRolloutStopped, false,
 			[]string{"data server fs-1 does not serve with its new pod (image new): ImagePullBackOff; fs-0 and the others not yet replaced keep image old; set the earlier image again"},
+		},
+		"an image that can't be pulled, and namespace servers say that the data server does not answer": {
+			[]string{"old", "new"},
+			func(o *observed) {
+				o.set("fs-1", pullFails, nil)
+				o.setUnreachable("fs-1", at(0))
+			}, v1alpha1.ReasonRolloutStopped, false,
+			[]string{"data server fs-1 does not serve with its new pod (image new): ImagePullBackOff; fs-0"},
 		},
 		"of the only server": {
 			[]string{"new"},

@@ -94,6 +94,7 @@ func (r rollingSet) replaced(name, current, update string, runs bool) {
 	Expect(admin.Delete(ctx, old, client.GracePeriodSeconds(0))).To(Succeed())
 	r.strategyBecomes(appsv1.OnDeleteStatefulSetStrategyType)
 	set := r.observe(current, update)
+	r.answers(name, runs)
 	if runs {
 		r.inGrace(name, true)
 		runPod(r.namespace, name, withClaims(set, name), map[string]string{
@@ -116,6 +117,19 @@ func (r rollingSet) replaced(name, current, update string, runs bool) {
 	r.strategyBecomes(appsv1.RollingUpdateStatefulSetStrategyType)
 	r.observe(current, update)
 	loadConfigurations(r.namespace, r.fileServer)
+}
+
+// answers is what the namespace servers report of a data server. One whose pod does not serve does not answer.
+func (r rollingSet) answers(name string, does bool) {
+	GinkgoHelper()
+	server := exists(&internalv1.DataServer{}, r.namespace, name)
+	before := server.DeepCopy()
+	server.Status.Unreachable = internalv1.Unreachable{}
+	if !does {
+		since := metav1.Now()
+		server.Status.Unreachable = internalv1.Unreachable{SinceTime: &since, SeenBy: r.fileServer + "-namespace"}
+	}
+	Expect(admin.Status().Patch(ctx, server, client.MergeFrom(before))).To(Succeed())
 }
 
 func (r rollingSet) inGrace(name string, is bool) {
