@@ -35,9 +35,9 @@ type decision struct {
 	refused *metav1.Condition
 	// draining is set while data servers that are to be idle are not yet idle.
 	draining *metav1.Condition
-	// moves are the directories to move; moved is the number of moves done.
-	moves movePlan
-	moved int64
+	// moves are the directories to move; moved is the number of moves done in this pass, uncounted that of all that are in no status.
+	moves            movePlan
+	moved, uncounted int64
 	// failover is what to do about lost nodes.
 	failover failover.Plan
 	// rollout is how a change of the data servers' pods reaches them; templateChanged: there is a change that this pass applies.

@@ -323,8 +323,8 @@ func (r *Reconciler) settleRequests(ctx context.Context, o *observed, plan moveP
 }
 
 // countMoves is for the status.
-func countMoves(o *observed, plan movePlan, moved int64) v1alpha1.DirectoryMoves {
+func countMoves(o *observed, d decision) v1alpha1.DirectoryMoves {
 	return v1alpha1.DirectoryMoves{
-		Pending: ptr.To(int32(plan.pending - int(moved))), Done: ptr.To(ptr.Deref(o.fileServer.Status.Moves.Done, 0) + moved),
+		Pending: ptr.To(int32(d.moves.pending - int(d.moved))), Done: ptr.To(ptr.Deref(o.fileServer.Status.Moves.Done, 0) + d.uncounted),
 	}
 }

@@ -84,6 +84,7 @@ type Reconciler struct {
 	FailoverVolumes bool
 
 	keys             keys
+	uncounted        uncounted
 	turns            turns
 	namespaceServers *namespaceServers
 	foreign          *foreign.Objects
@@ -95,6 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Get(ctx, request.NamespacedName, &fs); apierrors.IsNotFound(err) {
 		r.Applier.Forget("FileServer", request.NamespacedName)
 		r.keys.forget(request.NamespacedName)
+		r.uncounted.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	} else if err != nil {
 		return ctrl.Result{}, err
@@ -130,6 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			applied = errors.Join(applied, replaced)
 		}
 		d.moved, applied = d.moved+copied, errors.Join(applied, failed)
+		d.uncounted = r.uncounted.add(request.NamespacedName, d.moved)
 	}
 	if !paused && o.identityFault() == nil {
 		// Also after an error: what is lost needs nothing of what could not be applied.
@@ -140,6 +143,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	after.Status = report(o, d, applied, r.Clock.Now())
 	written := apply.Status(ctx, r.Client, &fs, after)
 	if written == nil {
+		r.uncounted.forget(request.NamespacedName)
 		o.recordEnds(r.Events, d.ends)
 		apply.Tell(r.Events, after, fs.Status.Conditions, after.Status.Conditions)
 		o.tellFills(r.Events, after, &fs.Status)

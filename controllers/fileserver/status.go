@@ -29,7 +29,7 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 	status.OutsideAddresses = o.outsideAddresses()[naming.NamespaceService(fs.Name)]
 	status.Capacity = o.storage.Capacity(names(servers))
 	status.VolumeSize = o.storage.VolumeSize()
-	status.Moves = countMoves(o, d.moves, d.moved)
+	status.Moves = countMoves(o, d)
 	if o.connections != nil {
 		status.NamespaceServers.Connections = namespaceConnections(status.NamespaceServers.Connections, o.connections)
 	}
