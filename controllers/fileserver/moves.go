@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -327,4 +329,31 @@ func countMoves(o *observed, d decision) v1alpha1.DirectoryMoves {
 	return v1alpha1.DirectoryMoves{
 		Pending: ptr.To(int32(d.moves.pending - int(d.moved))), Done: ptr.To(ptr.Deref(o.fileServer.Status.Moves.Done, 0) + d.uncounted),
 	}
+}
+
+// uncounted are the directories that have moved and are in no status yet, for each FileServer. A pass that moves one may fail to write its
+// status, and the next pass does not see that move any more. What a restarted operator forgets is missing in the count alone.
+type uncounted struct {
+	mu    sync.Mutex
+	moved map[types.NamespacedName]int64
+}
+
+// add keeps what a pass has moved, and returns all that the next status counts.
+func (u *uncounted) add(fileServer types.NamespacedName, moved int64) int64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if moved > 0 {
+		if u.moved == nil {
+			u.moved = map[types.NamespacedName]int64{}
+		}
+		u.moved[fileServer] += moved
+	}
+	return u.moved[fileServer]
+}
+
+// forget drops them: they are in the status, or the FileServer is gone.
+func (u *uncounted) forget(fileServer types.NamespacedName) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.moved, fileServer)
 }

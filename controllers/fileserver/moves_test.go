@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -232,5 +233,31 @@ func TestAPassMovesALimitedNumberOfDirectories(t *testing.T) {
 	plan := planMoves(o)
 	if len(plan.changes) != movesPerPass || plan.pending != 3*movesPerPass || plan.again() != movePause {
 		t.Errorf("%d of %d, again in %s", len(plan.changes), plan.pending, plan.again())
+	}
+}
+
+func TestMovesAreCountedOnce(t *testing.T) {
+	var u uncounted
+	fs, other := types.NamespacedName{Name: "fs"}, types.NamespacedName{Name: "other"}
+	for _, step := range []struct {
+		what        string
+		moved, want int64
+		written     bool
+	}{
+		{"nothing has moved", 0, 0, true},
+		{"the status is not written", 2, 2, false},
+		{"nothing more has moved, and the status is not written again", 0, 2, false},
+		{"one more has moved", 1, 3, true},
+		{"all is in the status", 0, 0, true},
+	} {
+		if got := u.add(fs, step.moved); got != step.want {
+			t.Errorf("%s: %d are counted, want %d", step.what, got, step.want)
+		}
+		if step.written {
+			u.forget(fs)
+		}
+		if got := u.add(other, 0); got != 0 {
+			t.Errorf("%s: %d are counted for another FileServer", step.what, got)
+		}
 	}
 }
