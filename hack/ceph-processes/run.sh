@@ -25,10 +25,11 @@ done
 [ ${#tests[@]} -gt 0 ] || tests=('internal/ceph/client=Real.*Cluster' 'internal/dataserver=Real.*Cluster' 'internal/steward=Real.*Cluster' 'test/hostile=^Test(Operations|Attacks|Fuzz)$')
 ceph=$(hack/lab/lab images --file hack/lab/ceph/image/Dockerfile --context hack/lab/ceph/image --target ceph --unpack)
 [ -n "$server" ] || server=$(hack/lab/lab images --target ganesha --unpack)
-# With less free, the mon is never HEALTH_OK (mon_data_avail_warn in hack/lab/ceph/ceph.conf), and everything waits for that.
-free=$((100 - $(df --output=pcent /var/tmp | tail -n 1 | tr -dc 0-9)))
-if [ "$free" -le 5 ]; then
-  echo "ceph-processes: /var/tmp has $free % of its file system free; Ceph needs more than 5 %: make room" >&2
+# With less free, the mon is never HEALTH_OK (mon_data_avail_warn in hack/lab/ceph/ceph.conf), and everything waits for that. The mon takes what
+# it may use for free, not what is not used.
+read -r free size < <(df --output=avail,size /var/tmp | tail -n 1)
+if [ $((free * 100 / size)) -le 5 ]; then
+  echo "ceph-processes: of the file system of /var/tmp, $((free * 100 / size)) % are free; Ceph needs more than 5 %: make room" >&2
   exit 1
 fi
 # Not /tmp, which may be a tmpfs: BlueStore wants O_DIRECT.
