@@ -132,8 +132,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			applied = errors.Join(applied, replaced)
 		}
 		d.moved, applied = d.moved+copied, errors.Join(applied, failed)
-		d.uncounted = r.uncounted.add(request.NamespacedName, d.moved)
 	}
+	d.uncounted = r.uncounted.add(request.NamespacedName, d.moved)
 	if !paused && o.identityFault() == nil {
 		// Also after an error: what is lost needs nothing of what could not be applied.
 		lost := r.failOver(ctx, o, d.failover)

@@ -113,8 +113,8 @@ func stuckWhy(pod *corev1.Pod, dataServer *internalv1.DataServer, waits string, 
 	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.LastTransitionTime.After(since) {
 		since = ready.LastTransitionTime.Time
 	}
-	// A data server whose pod does not serve is reported as one that does not answer. So is one whose node is lost, or cut off: the last report
-	// of its kubelet is that it is ready.
+	// A data server whose pod does not serve is reported as one that does not answer. So is one that namespace servers do not reach: its kubelet
+	// says that it is ready. One whose node is lost is no matter of a rollout (rollout.Server.OnLostNode).
 	if unreachable := dataServer.Status.Unreachable.SinceTime; unreachable != nil {
 		if podReady(pod) {
 			return ""

@@ -77,7 +77,7 @@ func TestWhenADataServerIsStuck(t *testing.T) {
 		"it served for long, and does not answer since a moment ago": {
 			pod(corev1.PodRunning, false, aged(time.Hour)), unreachable(reported(true, v1alpha1.ReasonReady, time.Hour), time.Minute), "",
 		},
-		// Its node, or the network to it.
+		// The network to it.
 		"it does not answer, and its kubelet says that it is ready": {
 			pod(corev1.PodRunning, true, aged(time.Hour)), unreachable(reported(true, v1alpha1.ReasonReady, time.Hour), time.Hour), "",
 		},
