@@ -96,9 +96,6 @@ func namesWithNUL(t *testing.T) {
 	w := dialReady(t, "wire "+t.Name(), "10.99.0.1:2049", 2)
 	directory, here := lookUp("alpha", "0"), lookUp("alpha", "0", "a")
 	const name = "a\x00b"
-	rename := func(from, to string) operation {
-		return &nfsv4.NfsArgop4_OP_RENAME{Oprename: nfsv4.Rename4args{Oldname: from, Newname: to}}
-	}
 	mustBeIn := lookUp("alpha")
 	for what, operations := range map[string][]operation{
 		"LOOKUP": then(directory, lookUpName(name)), "LOOKUP of a junction": then(mustBeIn, lookUpName("0\x00x")),

@@ -85,6 +85,14 @@ func create(kind nfsv4.Createtype4, name string) operation {
 	}}}
 }
 
+func link(name string) operation {
+	return &nfsv4.NfsArgop4_OP_LINK{Oplink: nfsv4.Link4args{Newname: name}}
+}
+
+func rename(from, to string) operation {
+	return &nfsv4.NfsArgop4_OP_RENAME{Oprename: nfsv4.Rename4args{Oldname: from, Newname: to}}
+}
+
 func remove(name string) operation {
 	return &nfsv4.NfsArgop4_OP_REMOVE{Opremove: nfsv4.Remove4args{Target: name}}
 }

@@ -187,13 +187,7 @@ func TestSharesAreServedFromARealCephCluster(t *testing.T) {
 		pid, starts := s.pid(), s.supervisor.State().Starts
 		began = time.Now()
 		mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
-		for s.supervisor.State().Starts == starts || !s.supervisor.State().Initialized {
-			if time.Since(began) > 2*timeout {
-				t.Fatal("it does not come back")
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		up := time.Since(began)
+		up := s.awaitStart(starts)
 		s.settle()
 		t.Logf("FIGURE killed, fenced %v: ganesha takes calls after %s, all is proven after %s", fenced, up.Round(10*time.Millisecond), time.Since(began).Round(10*time.Millisecond))
 		if _, err := s.from("10.99.0.1").Stat(t.Context(), user, "/alpha/0/made"); err != nil {

@@ -21,9 +21,6 @@ func TestNamesOutliveAMetadataServerAndADataServerInARealCephCluster(t *testing.
 	s.apply(alphaWithShortGrace)
 	s.settle()
 	at := lookUp("alpha", "0")
-	rename := func(from, to string) operation {
-		return &nfsv4.NfsArgop4_OP_RENAME{Oprename: nfsv4.Rename4args{Oldname: from, Newname: to}}
-	}
 	for _, change := range []struct {
 		what        string
 		ops         []operation
@@ -34,7 +31,7 @@ func TestNamesOutliveAMetadataServerAndADataServerInARealCephCluster(t *testing.
 		{"CREATE of a FIFO", then(at, create(&nfsv4.Createtype4_NF4FIFO{}, "fifo")), []string{"fifo"}, nil},
 		{"OPEN that creates", then(at, openNew("opened", "an opener")), []string{"opened"}, nil},
 		{
-			"LINK", then(then(lookUp("alpha", "0", "opened"), saveHandle()), then(at, &nfsv4.NfsArgop4_OP_LINK{Oplink: nfsv4.Link4args{Newname: "linked"}})...),
+			"LINK", then(then(lookUp("alpha", "0", "opened"), saveHandle()), then(at, link("linked"))...),
 			[]string{"opened", "linked"},
 			nil,
 		},
@@ -57,12 +54,7 @@ func TestNamesOutliveAMetadataServerAndADataServerInARealCephCluster(t *testing.
 		took := time.Since(began)
 		mustWork(t, "kill", syscall.Kill(pid, syscall.SIGKILL))
 		c.send(ceph.Command{Target: ceph.Monitor, Arguments: map[string]any{"prefix": "mds fail", "role_or_gid": "fs1:0", "format": "json"}})
-		for s.supervisor.State().Starts == starts || !s.supervisor.State().Initialized {
-			if time.Since(began) > 2*timeout {
-				t.Fatal("ganesha does not come back")
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		s.awaitStart(starts)
 		s.settle()
 		w = dialWireAs(t, "a looker", "10.99.0.1:2049", 1)
 		for _, name := range change.there {

@@ -206,6 +206,19 @@ func (s *dataServer) await(what string, good func(dataservertest.Reported) bool)
 	}
 }
 
+// awaitStart waits until ganesha, which had been started so often, was started again and takes calls, and returns how long that took.
+func (s *dataServer) awaitStart(starts int) time.Duration {
+	s.t.Helper()
+	began := time.Now()
+	for state := s.supervisor.State(); state.Starts == starts || !state.Initialized; state = s.supervisor.State() {
+		if time.Since(began) > 2*timeout {
+			s.t.Fatal("ganesha does not come back")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
 // from is a client with that address.
 func (s *dataServer) from(address string) *client.Client {
 	s.t.Helper()

@@ -19,9 +19,6 @@ func namesAreOnDisk(t *testing.T) {
 	graceIsOver(t)
 	w := dialReady(t, "wire "+t.Name(), "10.99.0.1:2049", 2)
 	at := lookUp("alpha", "0")
-	rename := func(from, to string) operation {
-		return &nfsv4.NfsArgop4_OP_RENAME{Oprename: nfsv4.Rename4args{Oldname: from, Newname: to}}
-	}
 	for _, change := range []struct {
 		what string
 		ops  []operation
@@ -34,12 +31,12 @@ func namesAreOnDisk(t *testing.T) {
 			Openhow: &nfsv4.Openflag4_OPEN4_CREATE{How: &nfsv4.Createhow4_UNCHECKED4{}},
 			Claim:   &nfsv4.OpenClaim4_CLAIM_NULL{File: "opened"},
 		}})},
-		{"LINK", then(then(lookUp("alpha", "0", "kept"), saveHandle()), then(at, &nfsv4.NfsArgop4_OP_LINK{Oplink: nfsv4.Link4args{Newname: "linked"}})...)},
+		{"LINK", then(then(lookUp("alpha", "0", "kept"), saveHandle()), then(at, link("linked"))...)},
 		{"RENAME", then(at, saveHandle(), rename("kept", "renamed"))},
 		{"RENAME into another directory", then(then(at, saveHandle()), then(lookUp("alpha", "0", "directory"), rename("renamed", "again"))...)},
-		{"REMOVE of a file", then(at, &nfsv4.NfsArgop4_OP_REMOVE{Opremove: nfsv4.Remove4args{Target: "linked"}})},
-		{"REMOVE of a directory's last name", then(lookUp("alpha", "0", "directory"), &nfsv4.NfsArgop4_OP_REMOVE{Opremove: nfsv4.Remove4args{Target: "again"}})},
-		{"REMOVE of a directory", then(at, &nfsv4.NfsArgop4_OP_REMOVE{Opremove: nfsv4.Remove4args{Target: "directory"}})},
+		{"REMOVE of a file", then(at, remove("linked"))},
+		{"REMOVE of a directory's last name", then(lookUp("alpha", "0", "directory"), remove("again"))},
+		{"REMOVE of a directory", then(at, remove("directory"))},
 	} {
 		unix.Sync()
 		before := ownDisk(t)
