@@ -19,13 +19,15 @@ func TestSlowReaders(t *testing.T) {
 	for _, test := range []struct {
 		name                 string
 		connections, silent  int
+		sessions             int // of a connection
 		asked, length, pause int // answers of a connection, bytes of each, milliseconds before each is read
+		reads                int // of them have data: far more than sockets hold, so that the rest waits for its client
 	}{
-		{"one connection, long answers", 1, 0, 64, 1<<20 - 4096, 20},
-		{"one connection, short answers", 1, 0, 2000, 4096, 0},
-		{"many connections, long answers", 32, 0, 16, 1<<20 - 4096, 20},
-		{"many connections, short answers", 32, 0, 500, 4096, 0},
-		{"beside connections that read nothing", 4, 32, 64, 1<<20 - 4096, 5},
+		{"one connection, long answers", 1, 0, 16, 64, 1<<20 - 4096, 20, 64},
+		{"one connection, short answers", 1, 0, 1, 2000, 4096, 0, 0},
+		{"many connections, long answers", 12, 0, 5, 20, 1<<20 - 4096, 20, 20},
+		{"many connections, short answers", 32, 0, 1, 500, 4096, 0, 0},
+		{"beside connections that read nothing", 3, 32, 16, 64, 1<<20 - 4096, 5, 64},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := begin(t)
@@ -41,7 +43,13 @@ func TestSlowReaders(t *testing.T) {
 				time.Sleep(2 * time.Second)
 			}
 			began := time.Now()
-			worked, err := times(test.connections, func(i int) error { return readLate(w, fmt.Sprint("late ", i), test.asked, test.length, test.pause) })
+			worked, err := times(test.connections, func(i int) error {
+				reads, err := readLate(w, fmt.Sprint("late ", i), test.sessions, test.asked, test.length, test.pause)
+				if err == nil && reads < test.reads {
+					err = fmt.Errorf("%d of %d answers have data, want %d", reads, test.asked, test.reads)
+				}
+				return err
+			})
 			if worked != test.connections {
 				t.Errorf("%d of %d connections got all that they asked for: %v", worked, test.connections, err)
 			}
@@ -88,36 +96,45 @@ func closedAfterAMinute(t *testing.T) {
 	}
 }
 
-// readLate asks a number of times, waits, and then reads all answers.
-func readLate(w *world, owner string, asked, length, pause int) error {
-	s, err := holding(w, readWrite, owner, 1)
-	if err != nil {
-		return err
-	}
-	defer s.leave()
-	last := &nfsv4.NfsArgop4_OP_WRITE{Opwrite: nfsv4.Write4args{Stateid: s.opened, Offset: 1<<20 - 1, Data: []byte{1}}}
-	if _, err := s.must(putFH(s.file), last); err != nil {
-		return err
+// readLate asks a number of times on one connection, waits, reads all answers, and returns how many have data. With a slot for each question,
+// all have; with fewer slots some say that theirs is in use. Each client has four, so several clients share the connection.
+func readLate(w *world, owner string, sessions, asked, length, pause int) (reads int, err error) {
+	var clients []*states
+	for i := range sessions {
+		s, err := holding(w, readWrite, fmt.Sprint(owner, " ", i), 1)
+		if err != nil {
+			return 0, err
+		}
+		defer s.leave()
+		last := &nfsv4.NfsArgop4_OP_WRITE{Opwrite: nfsv4.Write4args{Stateid: s.opened, Offset: 1<<20 - 1, Data: []byte{1}}}
+		if _, err := s.must(putFH(s.file), last); err != nil {
+			return 0, err
+		}
+		clients = append(clients, s)
 	}
 	var questions []byte
 	for n := range asked {
-		// More than there are slots: each question has an answer, be it that the slot is in use.
-		slot := uint32(n % slots)
+		s, slot := clients[n%sessions], uint32(n/sessions%slots)
 		read := &nfsv4.NfsArgop4_OP_READ{Opread: nfsv4.Read4args{Stateid: s.opened, Count: uint32(length)}}
 		questions = append(questions, s.inSlot(slot, false, putFH(s.file), read)...)
 		s.used[slot]++
 	}
+	shared := clients[0]
 	sent := make(chan error, 1)
 	go func() {
-		_, err := s.Write(questions)
+		_, err := shared.Write(questions)
 		sent <- err
 	}()
 	time.Sleep(2 * time.Second)
 	for n := range asked {
-		if _, err := s.receive(answersWithin); err != nil {
-			return fmt.Errorf("answer %d of %d: %w", n, asked, err)
+		answer, err := shared.receive(answersWithin)
+		if err != nil {
+			return reads, fmt.Errorf("answer %d of %d: %w", n, asked, err)
+		}
+		if answer.status == nfsv4.NFS4_OK {
+			reads++
 		}
 		time.Sleep(time.Duration(pause) * time.Millisecond)
 	}
-	return <-sent
+	return reads, <-sent
 }
