@@ -125,6 +125,9 @@ func mustAnswerNull(t *testing.T, what string, connection net.Conn) {
 // unfinishedRequests: connections that begin a request and do not go on, or send one that is too long, keep nothing from others. They are of an
 // address that is let in.
 func unfinishedRequests(t *testing.T) {
+	if isEmulated() {
+		t.Skip("QEMU has no SO_COOKIE, which tells ganesha that a socket's number has a new connection (patch 0301)")
+	}
 	const hostile = "10.99.0.2"
 	s := boot(t, "unfinished", 1)
 	s.apply(func(spec *dataservertest.Wanted) {
