@@ -96,6 +96,90 @@ func TestAServerThatLearnsLateRefusesAndMakesWhatIsRight(t *testing.T) {
 	}
 }
 
+// The watch delivers at once that a directory was removed and made again, and then that it was removed again. In between the tree has a
+// directory that the API no longer has, and a mkdir is not refused because of it.
+func TestAMkdirIsNotRefusedBecauseOfADirectoryBetweenTwoRemovals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, tree1)
+		end := w.begin()
+		time.Sleep(20 * time.Second)
+		const prompt, late = 1, 0
+		server := w.processes[late]
+		w.mu.Lock()
+		w.lags = map[string]time.Duration{server.name: time.Second}
+		w.mu.Unlock()
+		through := func(n int, op string) {
+			if got := w.doThrough(n, request{op: op, path: "p/a"}); got.status != nfsv4.NFS4_OK {
+				t.Errorf("%s: %s", op, nfsv4.Nfsstat4_name[got.status])
+			}
+		}
+		through(prompt, "rmdir")
+		through(prompt, "mkdir")
+		time.Sleep(100 * time.Millisecond) // What is written behind the answer.
+		between := w.find("p/a")
+		through(prompt, "rmdir")
+		var delivery sync.WaitGroup
+		delivery.Go(func() {
+			time.Sleep(50 * time.Millisecond)
+			server.tree.SetDirectory(between)
+		})
+		through(late, "mkdir")
+		delivery.Wait()
+		time.Sleep(quiet)
+		if _, there := w.layout()["p/a"]; !there {
+			t.Error("p/a is not there")
+		}
+		if faults := w.faults(); len(faults) > 0 {
+			t.Error(faults)
+		}
+		end()
+	})
+}
+
+// A directory was removed, and made again on another data server, where it has a file. A server that only knows the first one does not
+// remove the second: it asks the data server that has it.
+func TestWhatWasMadeAgainElsewhereIsNotRemovedWithItsFiles(t *testing.T) {
+	for name, r := range map[string]request{
+		"rmdir":                   {op: "rmdir", path: "p/a"},
+		"rename that replaces it": {op: "rename", path: "p/full", to: "p/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1, tree1)
+				end := w.begin()
+				time.Sleep(20 * time.Second)
+				const prompt, late = 1, 0
+				w.mu.Lock()
+				w.lags = map[string]time.Duration{w.processes[late].name: time.Second}
+				w.mu.Unlock()
+				first := w.find("p/a")
+				if got := w.doThrough(prompt, request{op: "rmdir", path: "p/a"}); got.status != nfsv4.NFS4_OK {
+					t.Fatalf("rmdir: %s", nfsv4.Nfsstat4_name[got.status])
+				}
+				other := 0
+				if first.Spec.DataServerRef.Name == w.servers[0].Name {
+					other = 1
+				}
+				w.put("p/a", "new", other)
+				if got := w.doThrough(late, r); got.status != nfsv4.NFS4ERR_NOTEMPTY && got.status != nfsv4.NFS4ERR_EXIST {
+					t.Errorf("%s: %s", r, nfsv4.Nfsstat4_name[got.status])
+				}
+				if w.find("p/a") == nil {
+					t.Error("p/a is out of the namespace")
+				}
+				time.Sleep(quiet)
+				if got := w.layout(); got["p/a"] != "new" || got["p/full"] != "data" {
+					t.Errorf("there is %v", got)
+				}
+				if faults := w.faults(); len(faults) > 0 {
+					t.Error(faults)
+				}
+				end()
+			})
+		})
+	}
+}
+
 // One of the two is refused, whoever is faster by how much: there is never a directory in one that was removed.
 func TestADirectoryIsRemovedWhileAnotherServerMakesOneInIt(t *testing.T) {
 	for lead := range 25 {
@@ -200,4 +284,14 @@ func TestAMkdirIsNotRefusedBecauseOfItself(t *testing.T) {
 			end()
 		})
 	}
+}
+
+// find is the ShareDirectory of a path in the API; nil if there is none.
+func (w *world) find(path string) *internalv1.ShareDirectory {
+	for _, o := range w.api.all() {
+		if o.Spec.Path == path {
+			return o
+		}
+	}
+	return nil
 }

@@ -88,6 +88,7 @@ func TestNoScheduleLeavesDataThatCanNotBeReached(t *testing.T) {
 			}
 			w.mu.Lock()
 			w.cutting, w.trail = cutting, nil
+			w.lags = lagging(seed, w.processes)
 			w.mu.Unlock()
 			var clients sync.WaitGroup
 			for i, r := range asked {
@@ -109,6 +110,17 @@ func TestNoScheduleLeavesDataThatCanNotBeReached(t *testing.T) {
 			}
 		}
 	}
+}
+
+// lagging lets the servers of every other schedule learn late of changes, each as late as it is.
+func lagging(seed uint64, processes []*process) map[string]time.Duration {
+	random, lags := rand.New(rand.NewPCG(seed, 3)), map[string]time.Duration{}
+	for _, p := range processes {
+		if seed%2 == 0 {
+			lags[p.name] = time.Duration(random.IntN(1000)) * time.Millisecond
+		}
+	}
+	return lags
 }
 
 // lost are contents that are not there exactly once.

@@ -40,26 +40,37 @@ func (s *Service) Begun(parent tree.Entry, name string) bool {
 }
 
 // refresh reads the ShareDirectory of a path. Afterwards the tree has it, or does not have one that is gone: the watch takes that away,
-// as it knows whether the deletion was a removal. there: the directory is shown.
+// as it knows whether the deletion was a removal. The watch may first deliver another one, which was made and removed, too, so what the
+// tree then has is read again. there: the directory is shown.
 func (s *Service) refresh(ctx context.Context, share *tree.Share, rel string) (there bool, status nfsv4.Nfsstat4) {
-	before, known := s.Tree.Directory(share.Name, rel)
-	o, err := s.get(ctx, share.Name, rel)
-	switch {
-	case err == nil:
-		return tree.NewDirectory(o).Shown(), nfsv4.NFS4_OK
-	case !apierrors.IsNotFound(err):
-		return false, s.status("look at "+rel, err)
-	}
-	for until := s.Clock.Now().Add(learnWithin); known; {
-		now, ok := s.Tree.Directory(share.Name, rel)
-		if !ok || now.UID != before.UID {
-			break
+	for until := s.Clock.Now().Add(learnWithin); ; {
+		before, known := s.Tree.Directory(share.Name, rel)
+		o, err := s.get(ctx, share.Name, rel)
+		switch {
+		case err == nil:
+			return tree.NewDirectory(o).Shown(), nfsv4.NFS4_OK
+		case !apierrors.IsNotFound(err):
+			return false, s.status("look at "+rel, err)
+		case !known:
+			return false, nfsv4.NFS4_OK
 		}
-		if s.Clock.Now().After(until) || !s.pause(ctx, learnPause) {
+		if !s.learnsOf(ctx, before, until) {
 			return false, nfsv4.NFS4ERR_DELAY
 		}
 	}
-	return false, nfsv4.NFS4_OK
+}
+
+// learnsOf waits until the tree no longer has a directory that the API does not have. false: it did not learn of that in time.
+func (s *Service) learnsOf(ctx context.Context, gone *tree.Directory, until time.Time) bool {
+	for {
+		now, ok := s.Tree.Directory(gone.Share, gone.Path)
+		if !ok || now.UID != gone.UID {
+			return true
+		}
+		if s.Clock.Now().After(until) || !s.pause(ctx, learnPause) {
+			return false
+		}
+	}
 }
 
 // notEmpty is the answer to a removal of a directory above the depth in which the tree has directories: NFS4ERR_NOTEMPTY if the API has

@@ -32,9 +32,9 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
-	err := s.Owners.Rmdir(ctx, entry.Target.Address, entry.Target.Path, credentials(caller))
+	err := s.rmdirOnOwner(ctx, directory, caller)
 	for try := 1; try < ownerTries && err != nil && !answered(err) && s.pause(ctx, ownerPause); try++ {
-		err = s.Owners.Rmdir(ctx, entry.Target.Address, entry.Target.Path, credentials(caller))
+		err = s.rmdirOnOwner(ctx, directory, caller)
 	}
 	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
 		if !answered(err) {
@@ -55,6 +55,17 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 	return nfsv4.NFS4_OK
 }
 
+// rmdirOnOwner removes a directory on the data server that the API names. The tree may be older, and name another one, on which a
+// directory of that name was before.
+func (s *Service) rmdirOnOwner(ctx context.Context, directory *internalv1.ShareDirectory, caller tree.Credentials) error {
+	r := tree.NewDirectory(directory)
+	address, err := s.address(r.Server)
+	if err != nil {
+		return err
+	}
+	return s.Owners.Rmdir(ctx, address, tree.ExportPath(r.Share, r.Volume, r.Path), credentials(caller))
+}
+
 // lock writes the first state of a change. If another change is in progress, the client must try again.
 func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.DirectoryState) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
 	directory, err := s.get(ctx, entry.Share.Name, entry.Directory.Path)
@@ -71,8 +82,10 @@ func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.
 	case directory.State() != internalv1.DirectoryReady:
 		return nil, nfsv4.NFS4ERR_DELAY
 	}
-	if entry.Junction() && entry.Target.Address == "" {
-		return nil, nfsv4.NFS4ERR_DELAY
+	if owner := directory.Spec.DataServerRef.Name; owner != "" {
+		if _, err := s.address(owner); err != nil {
+			return nil, s.status("begin a change of "+entry.Path, err)
+		}
 	}
 	if err := s.setState(ctx, directory, state); err != nil {
 		return nil, s.status("begin a change of "+entry.Path, err)
