@@ -353,7 +353,7 @@ func TestDirectoriesAreConsistent(t *testing.T) {
 	rounds := int(number(t, consistencyRounds, defaultRounds))
 	troubles := a.troubles()
 	order := rand.New(rand.NewPCG(seed, 26)).Perm(len(troubles))
-	total, unknown, undecided := 0, 0, 0
+	total, unknown, undecided, wrong := 0, 0, 0, []string(nil)
 	for n := range rounds {
 		chosen := troubles[order[n%len(order)]]
 		history, verdict := a.round(n, seed, chosen)
@@ -365,7 +365,7 @@ func TestDirectoriesAreConsistent(t *testing.T) {
 			t.Logf("round %d, %s: no verdict: %v", n, chosen.name, verdict.Err())
 		}
 		if err := verdict.Wrong(); err != nil {
-			t.Errorf("%s=%d, round %d, %s: %v", consistencySeed, seed, n, chosen.name, err)
+			wrong = append(wrong, fmt.Sprintf("round %d, %s: %v", n, chosen.name, err))
 			keep(t, fmt.Sprintf("seed-%d-round-%d", seed, n), history, &verdict)
 		}
 	}
@@ -376,6 +376,9 @@ func TestDirectoriesAreConsistent(t *testing.T) {
 		t.Errorf("%d operations are too few to mean anything", total)
 	}
 	t.Logf("%s=%d: %d rounds, %d operations, %d without an answer", consistencySeed, seed, rounds, total, unknown)
+	for _, violation := range wrong { // last, because logs that are cut keep their end
+		t.Error(violation)
+	}
 }
 
 // keep puts the history into .test-results/consistency, and draws what is wrong.
