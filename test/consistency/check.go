@@ -86,20 +86,22 @@ func Tree(h History, initial []string, promise Promise, limit time.Duration) Ver
 			case h[i].Repeated:
 				ours = append(ours, h[i].Opened())
 			case h[i].Twice:
-				ours = append(ours, h[i].before())
+				before := h[i].before()
+				before.unsure = true
+				ours = append(ours, before)
 			}
 		case Write, Read, Swap:
 		}
 	}
 	start := newTree(initial...)
-	model := porcupine.Model{
-		Init: func() any { return start },
-		Step: func(state, input, _ any) (bool, any) { return state.(tree).step(input.(*Operation)) },
+	model := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{start} },
+		Step: func(state, input, _ any) []any { return state.(tree).next(input.(*Operation)) },
 		DescribeState: func(state any) string {
 			return "{" + strings.Join(state.(tree).nonEmpty(), " ") + "}"
 		},
 	}
-	v := judge("tree", "no order of these operations explains all answers", model, ours, limit, withRepetitions)
+	v := judge("tree", "no order of these operations explains all answers", model.ToModel(), ours, limit, withRepetitions)
 	looks, age := promise.judgeLooks(h, initial)
 	v.Violations, v.Age = append(v.Violations, looks...), age
 	return v

@@ -147,6 +147,10 @@ func TestHistoriesOfDirectories(t *testing.T) {
 		{"such a removal whose directory's path was gone, too", History{
 			at(0, 0, 1, makeX, Answer{}), twice(at(1, 2, 9, removeX, Answer{Error: Missing, Looked: true})), at(0, 10, 11, Request{Kind: Rmdir, Path: "p"}, Answer{}),
 		}, stale, ""},
+		{"such a mkdir that was never made", History{
+			at(0, 0, 1, Request{Kind: Mkdir, Path: "g"}, Answer{}), twice(at(1, 2, 3, Request{Kind: Mkdir, Path: "g/x"}, Answer{Error: Missing, Looked: true})),
+			at(0, 4, 5, Request{Kind: Rmdir, Path: "g/x"}, missing),
+		}, stale, ""},
 		{"a success is never old", History{at(0, 0, 1, makeX, Answer{}), at(1, 2, 3, makeX, Answer{})}, refusals, "mkdir p/x: done"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

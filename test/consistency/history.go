@@ -79,8 +79,9 @@ type Operation struct {
 	// Twice: the request may have taken effect once more before its answer, so that this may be about what it did itself.
 	Twice bool
 
-	// first is the time before of one that took effect twice. It has no answer.
-	first bool
+	// first is the time before of one that took effect twice. It has no answer. Right beside the other one it has no effect; unsure
+	// is one without the other one, which may have had none anywhere.
+	first, unsure bool
 }
 
 // Open reports whether there was no answer that says what happened: the operation takes effect at any time after its call, or never.

@@ -128,3 +128,15 @@ func (t tree) step(o *Operation) (bool, tree) {
 	}
 	return true, t.apply(o.Request)
 }
+
+// next are the states that an operation may lead to; none: it can't take place.
+func (t tree) next(o *Operation) []any {
+	legal, after := t.step(o)
+	switch {
+	case !legal:
+		return nil
+	case o.unsure && after != t:
+		return []any{t, after}
+	}
+	return []any{after}
+}
