@@ -12,7 +12,8 @@ import (
 
 const (
 	// staleAfter is how long the source makes clients wait after the new owner is known, so that every namespace server knows it: a client that gets
-	// ESTALE looks the directory up again, once.
+	// ESTALE looks the directory up again, once. Where a namespace server does not know it by then, that finds out and makes such a client wait
+	// (internal/namespace/operations, referred).
 	staleAfter = 3 * time.Second
 	// orphanAfter is how long a frozen directory waits whose move is in no task any more. All objects may be lost, and are written again.
 	orphanAfter = time.Minute

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -29,6 +30,11 @@ const changeEvery = 10 * time.Minute
 var shown = bitmapOf(nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP, nfsv4.FATTR4_TIME_ACCESS, nfsv4.FATTR4_TIME_METADATA, nfsv4.FATTR4_TIME_MODIFY)
 
 // referred is the answer to a GETATTR of a junction that asks for fs_locations.
+//
+// A client that is refused by a data server (NFS4ERR_STALE), because a directory has left it, walks the path once more, with new lookups
+// (Linux: do_filp_open and others, LOOKUP_REVAL). If that leads to the same data server again, the program gets ESTALE. So whoever asks after
+// the data server has refused must learn the new owner, or wait. And fileid is always given: by it alone Linux sees that what has the name
+// is another directory than the one that it knows, and drops what it has mounted there.
 func (c *compound) referred(ctx context.Context, e *tree.Entry, request []uint32) (nfsv4.Fattr4, nfsv4.Nfsstat4) {
 	if c.h.Look == nil || !overlaps(request, shown) {
 		return c.encode(e, request), nfsv4.NFS4_OK
@@ -36,20 +42,28 @@ func (c *compound) referred(ctx context.Context, e *tree.Entry, request []uint32
 	var seen nfs.Attributes
 	var err error
 	session.Await(ctx, func() { seen, err = c.h.Look(ctx, e.Target) })
-	refused := nfs.IsAnswer(err)
-	if c.h.delays.delay("attributes "+e.Target.Server+" "+e.Share.Name, err == nil || refused) {
+	left := nfs.IsStatus(err, nfsv4.NFS4ERR_STALE)
+	if c.h.delays.delay("attributes "+e.Target.Server+" "+e.Share.Name, err == nil || nfs.IsAnswer(err)) ||
+		c.h.delays.delay(fmt.Sprintf("move of %x", e.ID), !left) || c.isOutdated(e) {
 		return nfsv4.Fattr4{}, nfsv4.NFS4ERR_DELAY
 	}
-	if err != nil {
-		return c.encode(e, request), nfsv4.NFS4_OK
-	}
-	e.Owner, e.Group = seen.Owner, seen.Group
-	e.Accessed, e.Changed, e.Modified = seen.Access, seen.Metadata, seen.Modify
-	given := union(absent, shown)
+	given := slices.Clone(absent)
 	if hasBit(request, nfsv4.FATTR4_MOUNTED_ON_FILEID) {
 		request, given = setBit(slices.Clone(request), nfsv4.FATTR4_FILEID), setBit(given, nfsv4.FATTR4_FILEID)
 	}
+	if err == nil {
+		e.Owner, e.Group = seen.Owner, seen.Group
+		e.Accessed, e.Changed, e.Modified = seen.Access, seen.Metadata, seen.Modify
+		given = union(given, shown)
+	}
 	return c.encodeOf(e, request, given), nfsv4.NFS4_OK
+}
+
+// isOutdated tells whether a directory got another owner or identity while its data server was asked: what is known of it may have been refused
+// by that data server since.
+func (c *compound) isOutdated(e *tree.Entry) bool {
+	now, ok := c.h.Tree.Get(e.ID)
+	return !ok || now.Target == nil || now.Target.Server != e.Target.Server
 }
 
 // change is the change attribute of a directory as clients get it.

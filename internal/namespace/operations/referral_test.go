@@ -17,13 +17,14 @@ func TestReferralsHaveOwnerAndTimesOfTheDirectory(t *testing.T) {
 	asked := getattr(nfsv4.FATTR4_FS_LOCATIONS, nfsv4.FATTR4_TYPE, nfsv4.FATTR4_MODE, nfsv4.FATTR4_OWNER, nfsv4.FATTR4_OWNER_GROUP,
 		nfsv4.FATTR4_TIME_ACCESS, nfsv4.FATTR4_TIME_METADATA, nfsv4.FATTR4_TIME_MODIFY, nfsv4.FATTR4_MOUNTED_ON_FILEID)
 	moments := [3]time.Time{time.Unix(11, 1), time.Unix(12, 2), time.Unix(13, 3)}
-	locations := bitmapOf(nfsv4.FATTR4_FS_LOCATIONS, nfsv4.FATTR4_MOUNTED_ON_FILEID)
+	// Without fileid Linux takes another directory of the name for the one that it knows.
+	locations := bitmapOf(nfsv4.FATTR4_FS_LOCATIONS, nfsv4.FATTR4_MOUNTED_ON_FILEID, nfsv4.FATTR4_FILEID)
 	for name, tc := range map[string]struct {
 		err    error
 		status nfsv4.Nfsstat4
 		given  []uint32
 	}{
-		"the data server answers":         {status: nfsv4.NFS4_OK, given: setBit(union(locations, shown), nfsv4.FATTR4_FILEID)},
+		"the data server answers":         {status: nfsv4.NFS4_OK, given: union(locations, shown)},
 		"the data server refuses":         {err: &nfs.StatusError{Op: "LOOKUP", Status: nfsv4.NFS4ERR_NOENT}, status: nfsv4.NFS4_OK, given: locations},
 		"the data server does not answer": {err: errors.New("no route to host"), status: nfsv4.NFS4ERR_DELAY},
 	} {
@@ -59,6 +60,50 @@ func TestReferralsHaveOwnerAndTimesOfTheDirectory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A directory moves to another data server, and the one before refuses it. Linux looks its name up again once, so it must not be sent there again.
+func TestNoReferralLeadsToTheDataServerThatADirectoryHasLeft(t *testing.T) {
+	left := &nfs.StatusError{Op: "LOOKUP", Status: nfsv4.NFS4ERR_STALE}
+	asked := getattr(nfsv4.FATTR4_FS_LOCATIONS, nfsv4.FATTR4_OWNER, nfsv4.FATTR4_MOUNTED_ON_FILEID)
+	for name, identity := range map[string]string{"with another identity": "another", "with the same identity": ""} {
+		for why, err := range map[string]error{"has left": left, "answers": nil} {
+			t.Run("it moves "+name+" while the data server is asked, which "+why, func(t *testing.T) {
+				w := newWorld(t)
+				w.handler.Look = func(_ context.Context, target *tree.Target) (nfs.Attributes, error) {
+					if target.Server == "fs-0" {
+						w.moveJunction("fs-1", identity)
+						return nfs.Attributes{}, err
+					}
+					return nfs.Attributes{}, nil
+				}
+				if _, status := w.do(alice, at("/open/plain/junction", asked)...); status != nfsv4.NFS4ERR_DELAY {
+					t.Errorf("a referral to what was the owner: %s", nfs.StatusName(status))
+				}
+				if _, status := w.do(alice, at("/open/plain/junction", asked)...); status != nfsv4.NFS4_OK {
+					t.Errorf("afterwards: %s", nfs.StatusName(status))
+				}
+			})
+		}
+	}
+	t.Run("this server does not know yet that it has moved", func(t *testing.T) {
+		w := newWorld(t)
+		w.handler.Look = func(_ context.Context, target *tree.Target) (nfs.Attributes, error) {
+			if target.Server == "fs-0" {
+				return nfs.Attributes{}, left
+			}
+			return nfs.Attributes{}, nil
+		}
+		for range 3 {
+			if _, status := w.do(alice, at("/open/plain/junction", asked)...); status != nfsv4.NFS4ERR_DELAY {
+				t.Errorf("before: %s", nfs.StatusName(status))
+			}
+		}
+		w.moveJunction("fs-1", "another")
+		if _, status := w.do(alice, at("/open/plain/junction", asked)...); status != nfsv4.NFS4_OK {
+			t.Errorf("afterwards: %s", nfs.StatusName(status))
+		}
+	})
 }
 
 // Linux looks up again what it has not entered when the change attribute of the directory above is another.

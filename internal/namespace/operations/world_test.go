@@ -121,6 +121,14 @@ type world struct {
 	minor   uint32
 }
 
+// moveJunction has another data server own the junction, as the operator does it: with another identity if its files were copied.
+func (w *world) moveJunction(server, identity string) {
+	o := directory("open", "plain/junction", server, internalv1.DirectoryReady, 2)
+	o.ResourceVersion, o.Spec.Identity = "500", identity
+	w.handler.Tree.SetDirectory(o)
+	w.handler.Tree.SetExport(builders.ShareExport("default", "fs", "open", server))
+}
+
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	tr := tree.New("fs")
