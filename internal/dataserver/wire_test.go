@@ -102,34 +102,52 @@ func wireOver(t *testing.T, connection net.Conn, owner string, minor uint32) *wi
 // identify asks for a client ID.
 func (w *wire) identify(owner string, verifier [8]byte) nfsv4.Nfsstat4 {
 	w.t.Helper()
-	status, known := w.send(client.Credentials{}, &nfsv4.NfsArgop4_OP_EXCHANGE_ID{OpexchangeId: nfsv4.ExchangeId4args{
+	status, known := w.send(client.Credentials{}, exchangeID(owner, verifier))
+	w.identified(status, known)
+	return status
+}
+
+func exchangeID(owner string, verifier [8]byte) operation {
+	return &nfsv4.NfsArgop4_OP_EXCHANGE_ID{OpexchangeId: nfsv4.ExchangeId4args{
 		EiaClientowner:  nfsv4.ClientOwner4{CoOwnerid: []byte(owner), CoVerifier: verifier},
 		EiaFlags:        nfsv4.EXCHGID4_FLAG_USE_NON_PNFS,
 		EiaStateProtect: &nfsv4.StateProtect4A_SP4_NONE{},
-	}})
+	}}
+}
+
+// identified takes the answer to exchangeID.
+func (w *wire) identified(status nfsv4.Nfsstat4, known []nfsv4.NfsResop4) {
 	if status == nfsv4.NFS4_OK {
 		w.id = known[0].(*nfsv4.NfsResop4_OP_EXCHANGE_ID).OpexchangeId.(*nfsv4.ExchangeId4res_NFS4_OK).EirResok4
 		w.clientID = w.id.EirClientid
 	}
-	return status
 }
 
 // createSession makes a session for the client ID, and makes the session that of run.
 func (w *wire) createSession() nfsv4.Nfsstat4 {
 	w.t.Helper()
+	status, made := w.send(client.Credentials{}, w.newSession())
+	w.inSession(status, made)
+	return status
+}
+
+func (w *wire) newSession() operation {
 	channel := nfsv4.ChannelAttrs4{
 		CaMaxrequestsize: 2 << 20, CaMaxresponsesize: 1 << 16, CaMaxresponsesizeCached: 1 << 16, CaMaxoperations: 32, CaMaxrequests: 1,
 	}
-	status, made := w.send(client.Credentials{}, &nfsv4.NfsArgop4_OP_CREATE_SESSION{OpcreateSession: nfsv4.CreateSession4args{
+	return &nfsv4.NfsArgop4_OP_CREATE_SESSION{OpcreateSession: nfsv4.CreateSession4args{
 		CsaClientid: w.id.EirClientid, CsaSequence: w.id.EirSequenceid, CsaForeChanAttrs: channel, CsaBackChanAttrs: channel,
 		CsaCbProgram: 0x40000000, CsaSecParms: []nfsv4.CallbackSecParms4{&nfsv4.CallbackSecParms4_AUTH_NONE{}},
-	}})
+	}}
+}
+
+// inSession takes the answer to newSession.
+func (w *wire) inSession(status nfsv4.Nfsstat4, made []nfsv4.NfsResop4) {
 	if status == nfsv4.NFS4_OK {
 		w.session = made[0].(*nfsv4.NfsResop4_OP_CREATE_SESSION).OpcreateSession.(*nfsv4.CreateSession4res_NFS4_OK).CsrResok4.CsrSessionid
 		w.sequence = 0
 		w.id.EirSequenceid++
 	}
-	return status
 }
 
 // Run executes operations in the session and gives the status of the last one that was executed.
@@ -152,10 +170,15 @@ func (w *wire) results(cred client.Credentials, operations ...operation) []nfsv4
 // call executes operations in the session, after SEQUENCE, whose result is the first.
 func (w *wire) call(cred client.Credentials, operations ...operation) (nfsv4.Nfsstat4, []nfsv4.NfsResop4) {
 	w.t.Helper()
+	return w.send(cred, w.inOrder(operations)...)
+}
+
+// inOrder are the operations after the next SEQUENCE of the session.
+func (w *wire) inOrder(operations []operation) []operation {
 	w.sequence++
-	return w.send(cred, append([]operation{&nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{
+	return append([]operation{&nfsv4.NfsArgop4_OP_SEQUENCE{Opsequence: nfsv4.Sequence4args{
 		SaSessionid: w.session, SaSequenceid: w.sequence,
-	}}}, operations...)...)
+	}}}, operations...)
 }
 
 // send returns the status and those results, from the first, that nfsv4 knows.

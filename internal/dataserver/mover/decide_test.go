@@ -134,7 +134,7 @@ func TestTheListForGanesha(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(root, "0", "s", "f"), 0o755))
 	must(t, os.MkdirAll(volumeIn(root, 0), 0o755))
 	must(t, place{root: root, id: "frozen-1"}.writeInodes([]uint64{1, 2}))
-	text, err := ganeshaList(root, journals, now, 7)
+	text, err := ganeshaList(root, journals, now, "7")
 	must(t, err)
 	export := encode(filepath.Join(root, "0", "s"))
 	want := strings.Join([]string{

@@ -166,15 +166,20 @@ func (m *Mover) refuseInodes(ctx context.Context, where place, at string) error 
 		if err != nil {
 			return err
 		}
-		if known != nil && isSubset(inodes, known) {
+		whole := known != nil && isSubset(inodes, known)
+		if whole && len(inodes) == len(known) {
 			return nil
 		}
-		known = slices.Compact(slices.Sorted(slices.Values(append(inodes, known...))))
+		if !whole {
+			inodes = slices.Compact(slices.Sorted(slices.Values(append(inodes, known...))))
+		}
+		// In the end without what was removed meanwhile: new files of other directories get those inodes.
+		known = inodes
 		if err := where.writeInodes(known); err != nil {
 			return err
 		}
 		m.about("refuse")
-		if _, err := m.tell(ctx); err != nil {
+		if _, err := m.tell(ctx); err != nil || whole {
 			return err
 		}
 	}

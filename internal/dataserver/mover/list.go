@@ -35,7 +35,7 @@ func isListed(j *journal) bool {
 }
 
 // ganeshaList is what ganesha reads about moves: build/patches/0432-directories-move.patch.
-func ganeshaList(root string, all []*journal, now time.Time, number int64) (string, error) {
+func ganeshaList(root string, all []*journal, now time.Time, number string) (string, error) {
 	var text strings.Builder
 	for _, j := range all {
 		if !isListed(j) {
@@ -64,7 +64,7 @@ func ganeshaList(root string, all []*journal, now time.Time, number int64) (stri
 		fmt.Fprintf(&text, "%s %s %d %s %s\n", answer, encode(where.export()), j.Parent, name, inodes)
 		fmt.Fprintf(&text, "%s %s %d %s %s\n", answer, encode(where.export()), j.Top, encode(hiddenPrefix+j.ID), none)
 	}
-	fmt.Fprintf(&text, "end %d\n", number)
+	text.WriteString(listEnd(number))
 	return text.String(), nil
 }
 
@@ -86,7 +86,7 @@ func (m *Mover) hasList() bool {
 	if err != nil {
 		return false
 	}
-	want, err := ganeshaList(m.Root, all, m.Now(), 0)
+	want, err := ganeshaList(m.Root, all, m.Now(), "")
 	lines, _, _ := strings.Cut(string(has), "end ")
 	wanted, _, _ := strings.Cut(want, "end ")
 	return err != nil || lines == wanted
@@ -102,7 +102,7 @@ func BeforeStart(root, listFile string) error {
 	all, err := journals(root)
 	if err == nil {
 		var list string
-		if list, err = ganeshaList(root, all, now, now.UnixNano()); err == nil {
+		if list, err = ganeshaList(root, all, now, strconv.FormatInt(now.UnixNano(), 10)); err == nil {
 			text = list
 		}
 	}
@@ -114,32 +114,23 @@ func BeforeStart(root, listFile string) error {
 func (m *Mover) tell(ctx context.Context) (map[string]string, error) {
 	m.telling.Lock()
 	defer m.telling.Unlock()
-	all, err := journals(m.Root)
-	if err != nil {
-		return nil, err
-	}
-	number := m.Now().UnixNano()
-	text, err := ganeshaList(m.Root, all, m.Now(), number)
-	if err != nil {
-		return nil, err
-	}
+	number := strconv.FormatInt(m.Now().UnixNano(), 10)
 	var ids []string
-	for _, j := range all {
-		if isListed(j) {
-			ids = append(ids, j.ID)
-		}
-	}
-	if err := durable.Write(m.ListFile, []byte(text)); err != nil {
-		return nil, err
-	}
 	deadline := time.NewTimer(takenWait)
 	defer deadline.Stop()
 	for {
+		// A ganesha that starts meanwhile gets a list of its own in the place of this one (BeforeStart).
+		if !m.isToTake(number) {
+			var err error
+			if ids, err = m.list(number); err != nil {
+				return nil, err
+			}
+		}
 		taken, err := os.ReadFile(m.TakenFile)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("looking whether ganesha knows which directories move: %w", err)
 		}
-		if has, _, _ := strings.Cut(strings.TrimSpace(string(taken)), " "); has == strconv.FormatInt(number, 10) {
+		if has, _, _ := strings.Cut(strings.TrimSpace(string(taken)), " "); has == number {
 			return countsOf(string(taken), ids), nil
 		}
 		select {
@@ -151,3 +142,29 @@ func (m *Mover) tell(ctx context.Context) (map[string]string, error) {
 		}
 	}
 }
+
+// list writes the list that the volumes ask for, and returns the moves that are in it.
+func (m *Mover) list(number string) (ids []string, err error) {
+	all, err := journals(m.Root)
+	if err != nil {
+		return nil, err
+	}
+	text, err := ganeshaList(m.Root, all, m.Now(), number)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range all {
+		if isListed(j) {
+			ids = append(ids, j.ID)
+		}
+	}
+	return ids, durable.Write(m.ListFile, []byte(text))
+}
+
+// isToTake tells whether the list of that number is the one that ganesha reads.
+func (m *Mover) isToTake(number string) bool {
+	text, err := os.ReadFile(m.ListFile)
+	return err == nil && strings.HasSuffix(string(text), listEnd(number))
+}
+
+func listEnd(number string) string { return "end " + number + "\n" }
