@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 )
 
@@ -10,6 +11,12 @@ import (
 func isErrno(err error, errno syscall.Errno) bool {
 	var found syscall.Errno
 	return errors.As(err, &found) && found == errno
+}
+
+// isListing tells whether an error is of a listing of a directory that is open (os.File.Readdirnames).
+func isListing(err error) bool {
+	var failed *fs.PathError
+	return errors.As(err, &failed) && failed.Op == "readdirent"
 }
 
 // step is an error with the step of an operation that failed.

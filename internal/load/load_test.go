@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"encoding/json"
+	"io/fs"
 	"math/rand/v2"
 	"strings"
 	"syscall"
@@ -294,6 +295,21 @@ func TestStallsAndErrorsAreCounted(t *testing.T) {
 	calm := Result{Directories: []Directory{{Path: "/data", Longest: found.Longest}}}
 	if calm.Verdict(0) != nil || calm.Verdict(4*time.Second) != nil || calm.Verdict(2*time.Second) == nil {
 		t.Error("a stall is an error only if it is longer than allowed")
+	}
+}
+
+func TestAListingUnderWayThatIsStaleIsCountedApart(t *testing.T) {
+	b := newBench(t, newMemory(), "run")
+	failures := []error{&fs.PathError{Op: "open", Path: "run", Err: syscall.ESTALE}, &fs.PathError{Op: "readdirent", Path: "run", Err: syscall.ESTALE}}
+	b.fails = func(operation, _ string) (err error) {
+		if operation == "list" && len(failures) > 0 {
+			err, failures = failures[0], failures[1:]
+		}
+		return err
+	}
+	b.steps(6) // The sixth file makes the load list the directory.
+	if found := b.place.Meter.Found(); found.Stale != 2 || found.StaleListings != 1 {
+		t.Errorf("%d ESTALE, %d of them listings under way", found.Stale, found.StaleListings)
 	}
 }
 

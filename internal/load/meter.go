@@ -102,6 +102,9 @@ func (m *Meter) failed(kind Operation, name string, err error) {
 	switch {
 	case errors.Is(err, syscall.ESTALE):
 		m.found.Stale++
+		if isListing(err) {
+			m.found.StaleListings++
+		}
 	case errors.As(err, &errno):
 		m.found.Errors[errnoName(errno)]++
 	default:

@@ -67,9 +67,11 @@ type Directory struct {
 	Longest Stall   `json:"longestStall"`
 	Stalls  []Stall `json:"stalls,omitempty"`
 	// Errors counts errors by errno, without ESTALE, which is Stale. An operation that fails is tried again.
-	Errors     map[string]int64 `json:"errors,omitempty"`
-	Stale      int64            `json:"estale"`
-	FirstError string           `json:"firstError,omitempty"`
+	Errors map[string]int64 `json:"errors,omitempty"`
+	Stale  int64            `json:"estale"`
+	// StaleListings are those of Stale that a listing under way got: its directory is open, and not looked up again by its path.
+	StaleListings int64  `json:"estaleListings,omitempty"`
+	FirstError    string `json:"firstError,omitempty"`
 	// Doubtful counts answers that say that something was done already: a server was killed after it had done it, and was asked again.
 	Doubtful int64 `json:"doubtful"`
 	// BadBlocks, StolenLocks, LostNames and ExtraNames count wrong data; Findings describes the first of them.
