@@ -320,6 +320,7 @@ func runScenarios(t *testing.T) {
 		{"a slow start leaves clients their grace", graceIsForClients},
 		{"clients of a long outage reclaim", clientsOfALongOutage},
 		{"lost clients make grace no longer", lostClients},
+		{"a rule may have an address twice", addressTwice},
 		{"a client that reclaims may finish", whoReclaimsMayFinish},
 		{"a client that is late is kept", lateClientsAreKept},
 		{"unfinished requests delay no other client", unfinishedRequests},

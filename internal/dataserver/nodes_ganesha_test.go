@@ -118,6 +118,23 @@ func nodesAreLetIn(t *testing.T) {
 	manyNodes(t, s)
 }
 
+// addressTwice: the pod's own node is one of the cluster's nodes, and a user may name it again. Ganesha takes no export with one address twice.
+func addressTwice(t *testing.T) {
+	const node = "10.99.0.1"
+	gatewaysOf["twice"] = []netip.Addr{netip.MustParseAddr(node)}
+	s := boot(t, "twice", 1)
+	s.apply(func(want *dataservertest.Wanted) {
+		want.NodeNetworks = []string{node + "/32"}
+		want.Exports = []internalv1.ShareExportSpec{
+			dataservertest.ShareSpec("alpha", v1alpha1.AccessRule{Clients: []string{v1alpha1.ClientNodes, node, node + "/32", "10.98.0.1/24", "10.98.0.0/24"}},
+				v1alpha1.AccessRule{Clients: []string{node}, AccessType: v1alpha1.AccessReadOnly}),
+		}
+	})
+	s.settle()
+	_, err := s.from(node).Stat(t.Context(), user, "/alpha/0")
+	mustWork(t, "the node", err)
+}
+
 // manyNodes: a cluster of 100 nodes with two networks each, and 100 shares.
 func manyNodes(t *testing.T, s *dataServer) {
 	s.apply(func(want *dataservertest.Wanted) {

@@ -147,8 +147,14 @@ func (w *writer) export(export Export) {
 
 func (w *writer) client(client Client) {
 	addresses := make([]string, 0, len(client.Addresses))
+	seen := make(map[netip.Prefix]bool, len(client.Addresses))
 	for _, prefix := range client.Addresses {
-		addresses = append(addresses, canonical(prefix).String())
+		// Ganesha takes no export with an address twice in a block ("Duplicate client entry found"). A rule may well have one as a
+		// node's, as the gateway of the pod, and by itself.
+		if prefix = canonical(prefix); !seen[prefix] {
+			seen[prefix] = true
+			addresses = append(addresses, prefix.String())
+		}
 	}
 	w.block("CLIENT", func() {
 		w.word("Clients", strings.Join(addresses, ", "))

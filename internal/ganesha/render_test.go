@@ -248,3 +248,22 @@ func FuzzNoValueBecomesADirective(f *testing.F) {
 		}
 	})
 }
+
+// Ganesha takes no export with an address twice in one block.
+func TestAnAddressIsWrittenOnceForEachBlock(t *testing.T) {
+	prefix := netip.MustParsePrefix
+	config := Config{
+		ServerScope: "scope", ServerOwner: "scope-0", LeaseSeconds: 10, GraceSeconds: 20, RecoveryRoot: "/volumes/0/.howdah/ganesha",
+		Exports: []Export{{ID: 1, Path: "/volumes/0/a", Pseudo: "/a/0", Clients: []Client{{
+			Access: ReadWrite, Squash: SquashNone,
+			Addresses: []netip.Prefix{prefix("10.0.0.1/32"), prefix("10.0.7.0/24"), prefix("10.0.0.1/32"), prefix("10.0.7.9/24"), prefix("::ffff:10.0.0.1/128"), prefix("10.0.0.2/32")},
+		}}}},
+	}
+	text, err := Render(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text, "Clients = 10.0.0.1/32, 10.0.7.0/24, 10.0.0.2/32;") {
+		t.Error(text)
+	}
+}
