@@ -161,6 +161,10 @@ test-moves: packages ##+ Directories move between volumes under load, with kills
 test-rollout: packages ##+ Data servers replaced under random I/O: a setting, a bad image, a drained node (BACKEND=ceph)
 	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_LABELS=rollout hack/test.sh e2e
 
+.PHONY: test-host-network
+test-host-network: packages ##+ Data servers go to the networks of their nodes and back, under load, with kills
+	HOWDAH_E2E_LABELS=host-network hack/test.sh e2e
+
 .PHONY: test-ceph
 test-ceph: packages ##+ What needs a real Ceph, on a lab with one, and the end-to-end suites on that
 	hack/test.sh ceph

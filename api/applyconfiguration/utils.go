@@ -88,6 +88,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileShareSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FileShareStatus"):
 		return &apiv1alpha1.FileShareStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HostNetwork"):
+		return &apiv1alpha1.HostNetworkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LoadBalancer"):
 		return &apiv1alpha1.LoadBalancerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LostVolume"):

@@ -142,6 +142,9 @@ const (
 	ReasonConfigPending = "ConfigPending"
 	// ReasonTooFewNodes: there are fewer eligible nodes than spec.replicas.
 	ReasonTooFewNodes = "TooFewNodes"
+	// ReasonHostPortsTaken: a data server has no node on whose network its ports are free
+	// (spec.network.hostNetwork). The message has the ports.
+	ReasonHostPortsTaken = "HostPortsTaken"
 	// ReasonServersShareNodes: all data servers serve, but some share a node, because there are fewer eligible nodes
 	// than spec.replicas.
 	ReasonServersShareNodes = "ServersShareNodes"
@@ -328,6 +331,7 @@ var needsUser = map[string]bool{
 	ReasonExpansionRefused:        true,
 	ReasonVolumeRefused:           true,
 	ReasonTooFewNodes:             true,
+	ReasonHostPortsTaken:          true,
 	ReasonScaleInRefused:          true,
 	ReasonRolloutStopped:          true,
 	ReasonTooManyNodeNetworks:     true,

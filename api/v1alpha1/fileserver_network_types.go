@@ -4,8 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Network gives the servers of a FileServer addresses for clients outside the cluster. Clients in the cluster always use
-// the servers' Services of type ClusterIP.
+// Network is how clients reach the servers of a FileServer. Clients in the cluster always use the servers' Services of type
+// ClusterIP, wherever these lead.
 // +kubebuilder:validation:MinProperties=1
 type Network struct {
 	// loadBalancer makes Services of type LoadBalancer, one for the namespace servers and one for each data server.
@@ -13,6 +13,28 @@ type Network struct {
 	// spec.access of the FileShare has their addresses.
 	// +optional
 	LoadBalancer *LoadBalancer `json:"loadBalancer,omitempty"`
+
+	// hostNetwork puts the data servers on the networks of their nodes: traffic between nodes has no overlay. Their
+	// Services, and so the addresses that clients know, stay. Only one data server of a FileServer fits on a node. The
+	// Kubernetes namespace needs the Pod Security level privileged.
+	// +optional
+	HostNetwork *HostNetwork `json:"hostNetwork,omitempty"`
+}
+
+// HostNetworkPorts is how many ports a data server has on its node's network: firstPort and those after it.
+const HostNetworkPorts = 5
+
+// HostNetwork describes data servers on the networks of their nodes.
+type HostNetwork struct {
+	// firstPort is the first of five TCP ports that the data servers have on their nodes: NFS, NFS with TLS, metrics of
+	// ganesha, probes and metrics, and one on the loopback interface. Nothing else on these nodes may have them, nor may
+	// another FileServer's data server there.
+	// +kubebuilder:default=20490
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=65531
+	// +kubebuilder:validation:XValidation:rule="self + 4 < 30000 || self > 32767",message="firstPort and the four ports after it must not be among 30000 to 32767, which are Kubernetes' ports for Services of type NodePort: use the default 20490, or another one below 29996"
+	// +optional
+	FirstPort int32 `json:"firstPort,omitempty"`
 }
 
 // LoadBalancer describes the Services of type LoadBalancer. They have externalTrafficPolicy Local, so that servers see

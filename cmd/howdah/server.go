@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -10,12 +11,23 @@ import (
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver"
 	"github.com/howdah/howdah/internal/gateway"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
 )
+
+// ownNode are the addresses from which the pod's own node comes to it. On the node's network they are the pod's own; the default
+// gateway is a router there, and must not count as a node.
+func ownNode(options dataserver.Options) []netip.Addr {
+	if options.FirstPort == 0 {
+		return gateway.Addresses()
+	}
+	if address, err := netip.ParseAddr(options.PodIP); err == nil {
+		return []netip.Addr{address}
+	}
+	return nil
+}
 
 func newServerCommand() *cobra.Command {
 	var options dataserver.Options
@@ -31,7 +43,7 @@ func newServerCommand() *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
-			options.Gateways = gateway.Addresses()
+			options.Gateways = ownNode(options)
 			return dataserver.Run(ctx, config, options)
 		},
 	}
@@ -45,6 +57,7 @@ func newServerCommand() *cobra.Command {
 	flags.StringVar(&options.GaneshaBinary, "ganesha-binary", serverpod.GaneshaBinary, "the ganesha.nfsd to run")
 	flags.StringVar(&options.GaneshaRoot, serverpod.FlagGaneshaRoot, "",
 		"root directory of ganesha, with volumes and run directory in it; unset: this process's")
-	flags.IntVar(&options.Port, "port", v1alpha1.ManagerPort, "port of /healthz, /readyz and /metrics")
+	flags.StringVar(&options.PodUID, "pod-uid", os.Getenv(serverpod.EnvPodUID), "UID of the pod to report ($"+serverpod.EnvPodUID+")")
+	flags.Int32Var(&options.FirstPort, serverpod.FlagFirstPort, 0, "first of the ports on the node's network; unset: the pod has a network of its own")
 	return command
 }

@@ -26,7 +26,7 @@ var images = Images{Server: "example.org/howdah-server:1", Howdah: "example.org/
 
 func TestFileServerChildren(t *testing.T) {
 	// By name, and the StorageClass of the claims, whose templates keep the size that the StatefulSet was made with.
-	classes := map[string]string{"fileserver-smallest": "local", "fileserver-everything": "fast"}
+	classes := map[string]string{"fileserver-smallest": "local", "fileserver-everything": "fast", "fileserver-host-network": "local"}
 	tests := map[string]FileServerInput{
 		"fileserver-smallest": {
 			FileServer: builders.FileServer("lab", "one").UID("6b1f").Build(),
@@ -75,6 +75,15 @@ func TestFileServerChildren(t *testing.T) {
 		WaitingRooms:    []netip.Addr{netip.MustParseAddr("10.244.1.7"), netip.MustParseAddr("fd00:7::17")},
 		NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"},
 		Clients:         []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
+	}
+	tests["fileserver-host-network"] = FileServerInput{
+		FileServer: builders.FileServer("ml", "training").UID("7c2e").Replicas(2).HostNetwork(20500).Build(),
+		Images:     images, Replicas: 2,
+		Addresses:       map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
+		WaitingRooms:    []netip.Addr{netip.MustParseAddr("10.244.1.7")},
+		NodeNetworks:    []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")},
+		NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"},
+		Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")},
 	}
 	provisioned := tests["fileserver-ceph"]
 	provisioned.FileServer = builders.FileServer("ml", "training").UID("7c2e").Replicas(1).Provisioned().NodeSelector("ceph", "near").Build()

@@ -94,7 +94,9 @@ func namespaceResources(in FileServerInput) *corev1ac.ResourceRequirementsApplyC
 
 // namespacePorts are the ports of a namespace server.
 func namespacePorts(in FileServerInput) []*corev1ac.ContainerPortApplyConfiguration {
-	ports := append(podPorts(false), containerPort(portWaiting, v1alpha1.WaitingRoomPort))
+	ports := []*corev1ac.ContainerPortApplyConfiguration{
+		containerPort(portNFS, v1alpha1.NFSPort), containerPort(portManager, v1alpha1.ManagerPort), containerPort(portWaiting, v1alpha1.WaitingRoomPort),
+	}
 	if HasOutside(in.FileServer) {
 		ports = append(ports, containerPort(portNFSOutside, v1alpha1.NFSOutsidePort))
 	}

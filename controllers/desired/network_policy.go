@@ -56,7 +56,8 @@ func fewNetworks(all []netip.Prefix) []netip.Prefix {
 }
 
 // networkPolicies allow ingress to the servers' pods. NFS clients are nodes, so they are selected by address. Egress is
-// not restricted. Probes need no rule: traffic from a pod's own node is always allowed.
+// not restricted. Probes need no rule: traffic from a pod's own node is always allowed. Policies don't hold for pods on their
+// nodes' networks. Their ports here are always those of pods with networks of their own: while data servers change, there are both.
 func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 	doors, servers := naming.SelectNamespaceServers(in.name()), naming.SelectDataServers(in.name())
 	// The API server asks servers for figures, from a node in most clusters (kubectl howdah clients, rebalance).
@@ -76,7 +77,7 @@ func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 			ingress([]*networkingv1ac.NetworkPolicyPeerApplyConfiguration{
 				networkingv1ac.NetworkPolicyPeer().WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(doors)),
 			}, v1alpha1.NFSPort, v1alpha1.NFSTLSPort),
-			ingress(peersOfMoves(in), v1alpha1.NFSTLSPort),
+			ingress(peersOfMoves(in, nodes), v1alpha1.NFSTLSPort),
 			ingress(scrapers, v1alpha1.ManagerPort, v1alpha1.MetricsPort),
 			ingress(nodes, v1alpha1.ManagerPort),
 			// Benchmarks count what the servers sent, wherever their job is.
@@ -92,14 +93,19 @@ func networkPolicies(in FileServerInput) []runtime.ApplyConfiguration {
 	return policies
 }
 
-// peersOfMoves are the data servers, where directories are copied from one to another: on volumes of their own.
-func peersOfMoves(in FileServerInput) []*networkingv1ac.NetworkPolicyPeerApplyConfiguration {
+// peersOfMoves are the data servers, where directories are copied from one to another: on volumes of their own. Those on their
+// nodes' networks have the nodes' addresses.
+func peersOfMoves(in FileServerInput, nodes []*networkingv1ac.NetworkPolicyPeerApplyConfiguration) []*networkingv1ac.NetworkPolicyPeerApplyConfiguration {
 	if len(in.Storage.ClaimTemplates) == 0 {
 		return nil
 	}
-	return []*networkingv1ac.NetworkPolicyPeerApplyConfiguration{
+	peers := []*networkingv1ac.NetworkPolicyPeerApplyConfiguration{
 		networkingv1ac.NetworkPolicyPeer().WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(naming.SelectDataServers(in.name()))),
 	}
+	if in.FileServer.Spec.Network.HostNetwork != nil {
+		peers = append(peers, nodes...)
+	}
+	return peers
 }
 
 func networkPolicy(in FileServerInput, name string, selector map[string]string, rules ...*networkingv1ac.NetworkPolicyIngressRuleApplyConfiguration) *networkingv1ac.NetworkPolicyApplyConfiguration {

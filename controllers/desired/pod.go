@@ -12,21 +12,23 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
 // downwardEnv gives a container the names of its pod, node and namespace, under the names in internal/serverpod.
 func downwardEnv() []*corev1ac.EnvVarApplyConfiguration {
-	field := func(name, path string) *corev1ac.EnvVarApplyConfiguration {
-		return corev1ac.EnvVar().WithName(name).WithValueFrom(corev1ac.EnvVarSource().
-			WithFieldRef(corev1ac.ObjectFieldSelector().WithAPIVersion("v1").WithFieldPath(path)))
-	}
 	return []*corev1ac.EnvVarApplyConfiguration{
-		field(serverpod.EnvDataServer, "metadata.name"),
-		field(serverpod.EnvNamespace, "metadata.namespace"),
-		field(serverpod.EnvPodIP, "status.podIP"),
-		field(serverpod.EnvNodeName, "spec.nodeName"),
+		fieldEnv(serverpod.EnvDataServer, "metadata.name"),
+		fieldEnv(serverpod.EnvNamespace, "metadata.namespace"),
+		fieldEnv(serverpod.EnvPodIP, "status.podIP"),
+		fieldEnv(serverpod.EnvNodeName, "spec.nodeName"),
 	}
+}
+
+func fieldEnv(name, path string) *corev1ac.EnvVarApplyConfiguration {
+	return corev1ac.EnvVar().WithName(name).WithValueFrom(corev1ac.EnvVarSource().
+		WithFieldRef(corev1ac.ObjectFieldSelector().WithAPIVersion("v1").WithFieldPath(path)))
 }
 
 // probe asks the manager port. Periods and timeouts are in seconds.
@@ -140,11 +142,30 @@ func applied[T any](part any) *T {
 	return out
 }
 
-// podPorts are the ports of a server; ganesha has an exporter of its own.
-func podPorts(withGanesha bool) []*corev1ac.ContainerPortApplyConfiguration {
-	ports := []*corev1ac.ContainerPortApplyConfiguration{containerPort(portNFS, v1alpha1.NFSPort)}
-	if withGanesha {
-		ports = append(ports, containerPort(portNFSTLS, v1alpha1.NFSTLSPort), containerPort(portMetrics, v1alpha1.MetricsPort))
+// dataServerPorts are the ports of a data server. On a node's network the API server makes each a port of the host, and the
+// scheduler gives no node two pods that want one.
+func dataServerPorts(network *v1alpha1.HostNetwork) []*corev1ac.ContainerPortApplyConfiguration {
+	numbers := naming.DataServerPorts(firstPort(network))
+	ports := []*corev1ac.ContainerPortApplyConfiguration{
+		containerPort(portNFS, numbers.NFS), containerPort(portNFSTLS, numbers.NFSTLS),
+		containerPort(portMetrics, numbers.Metrics), containerPort(portManager, numbers.Manager),
 	}
-	return append(ports, containerPort(portManager, v1alpha1.ManagerPort))
+	if network != nil {
+		ports = append(ports, containerPort(naming.PortGanesha, numbers.Ganesha))
+	}
+	for _, port := range ports {
+		if network != nil {
+			// As the API server would, so that the template is the same before and after it.
+			port.WithHostPort(*port.ContainerPort)
+		}
+	}
+	return ports
+}
+
+// firstPort is the first port of data servers on their nodes' networks, 0 if they have networks of their own.
+func firstPort(network *v1alpha1.HostNetwork) int32 {
+	if network == nil {
+		return 0
+	}
+	return network.FirstPort
 }

@@ -18,11 +18,11 @@ const namespaceAffinitySeconds = 10800
 
 // Names of ports.
 const (
-	portNFS        = "nfs"
+	portNFS        = naming.PortNFS
 	portNFSOutside = "nfs-outside"
-	portNFSTLS     = "nfs-tls"
-	portMetrics    = "metrics"
-	portManager    = "manager"
+	portNFSTLS     = naming.PortNFSTLS
+	portMetrics    = naming.PortMetrics
+	portManager    = naming.PortManager
 	portWaiting    = "waiting-room"
 )
 
@@ -45,6 +45,8 @@ func NamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 // DataServerService is the stable address of one data server. It leads to the pod while the pod is ready, also while
 // ganesha restarts in place (serverpod.ReadyAllowance), and to the namespace servers' waiting rooms (waitingRoomSlice)
 // as soon as the pod terminates. Connections to a terminating pod would wait for a timeout of seconds.
+//
+// It finds the pod's ports by their names, so it leads to pods with a network of their own and to those on their nodes' networks.
 func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApplyConfiguration {
 	server, meta, selector := dataServerSelection(in, ordinal)
 	return corev1ac.Service(server, in.namespace()).

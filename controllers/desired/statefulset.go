@@ -107,6 +107,11 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 	container.WithVolumeMounts(in.Storage.Mounts...)
 	withHandleKeys(in, pod, container)
 	withDataServerCertificates(in, pod, container)
+	if network := in.FileServer.Spec.Network.HostNetwork; network != nil {
+		// The names of Services, for which a pod on the node's network would ask the node's DNS.
+		pod.WithHostNetwork(true).WithDNSPolicy(corev1.DNSClusterFirstWithHostNet)
+		container.WithArgs(fmt.Sprintf("--%s=%d", serverpod.FlagFirstPort, network.FirstPort))
+	}
 	return pod.WithContainers(container)
 }
 
@@ -134,7 +139,8 @@ func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfigurati
 		WithImage(in.Images.Server).
 		WithArgs(serverpod.Args...).
 		WithEnv(downwardEnv()...).
-		WithPorts(podPorts(true)...).
+		WithEnv(fieldEnv(serverpod.EnvPodUID, "metadata.uid")).
+		WithPorts(dataServerPorts(in.FileServer.Spec.Network.HostNetwork)...).
 		// A server under full load answers late, and killing it then makes things worse: be slow to.
 		WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
 		// One failure counts, for the Service leads to the pod while it is ready, and a pod that ends must be left at once.

@@ -77,7 +77,7 @@ func (o *observed) rolloutServer(name string) rollout.Server {
 	s.Made, s.Ending = true, pod.DeletionTimestamp != nil
 	s.Outdated = pod.Labels[appsv1.StatefulSetRevisionLabel] != o.statefulSet.Status.UpdateRevision
 	// Its last report may be that of the pod before.
-	s.Serves = !s.Ending && o.stateOf(name) == fleet.Serving && (dataServer.Status.PodIP == "" || dataServer.Status.PodIP == pod.Status.PodIP)
+	s.Serves = !s.Ending && o.stateOf(name) == fleet.Serving && isReportOf(&dataServer.Status, pod)
 	s.InGrace = conditions.IsFalse(dataServer.Status.Conditions, internalv1.GraceEnded)
 	s.OnLostNode = pod.Spec.NodeName != "" && !o.isNodeReady(pod.Spec.NodeName)
 	if node := pod.Spec.NodeName; o.closedNodes[node] && o.storage.IsPinned(name) {
@@ -87,6 +87,15 @@ func (o *observed) rolloutServer(name string) rollout.Server {
 		s.Stuck = stuckWhy(pod, &dataServer, s.Waits, o.now)
 	}
 	return s
+}
+
+// isReportOf tells whether a pod of a data server has written the status. On a node's network pods have the node's address. Older
+// releases do not report the pod's UID.
+func isReportOf(status *internalv1.DataServerStatus, pod *corev1.Pod) bool {
+	if status.PodUID != "" {
+		return status.PodUID == string(pod.UID)
+	}
+	return status.PodIP == "" || status.PodIP == pod.Status.PodIP
 }
 
 // stuckWhy is why a data server that does not serve will not do so by itself; "" if it may.

@@ -22,6 +22,8 @@ type serverReport struct {
 	waits  string
 	// refused: the API server refuses its pod.
 	refused bool
+	// lacksPorts: it waits for ports on a node's network.
+	lacksPorts bool
 	// config is "" if the newest configuration is loaded, else how far it is.
 	config string
 }
@@ -63,7 +65,7 @@ func reportServer(o *observed, name string) serverReport {
 	r.status.Directories, r.status.Drain = &count, o.drainOf(name)
 	r.status.State, r.waits = o.stateOf(name).InAPI(), o.waitsOf(name)
 	r.status.RestartPending = dataServer.Status.RestartPending
-	r.refused = o.refused[name] != ""
+	r.refused, r.lacksPorts = o.refused[name] != "", o.lacksPorts(name)
 	if undone := o.describeUndone(name); undone != "" {
 		r.waits += "; " + undone
 	}
@@ -93,6 +95,9 @@ func (o *observed) podOf(name string) *corev1.Pod {
 func (o *observed) waitsOf(name string) string {
 	pod, dataServer := o.podOf(name), o.dataServers[name]
 	running := pod != nil && pod.Status.Phase == corev1.PodRunning
+	if taken := portTaken(&dataServer, pod); taken != "" {
+		return taken // The kubelet starts such a container again and again.
+	}
 	if unreachable := dataServer.Status.Unreachable; unreachable.SeenBy != "" {
 		// On a lost node a pod stays Running, and one that is to be stopped there never ends.
 		if waits := o.podWaitsOf(name, pod); waits != "" && (!running || o.isNodeReady(pod.Spec.NodeName)) {
@@ -207,4 +212,41 @@ func namespaceReady(o *observed) (ready, wanted int32, waits []string) {
 		waits = append(waits, "a pod is refused: "+o.namespaceRefusal)
 	}
 	return ready, wanted, waits
+}
+
+// schedulerOnPorts is how the scheduler says that a node has another pod with one of the ports (k8s.io/kubernetes,
+// pkg/scheduler/framework/plugins/nodeports, ErrReason).
+const schedulerOnPorts = "didn't have free ports"
+
+// portTaken is what a data server says of a port that another program of its node has; "" if it has all.
+func portTaken(dataServer *internalv1.DataServer, pod *corev1.Pod) string {
+	reported := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady)
+	if reported == nil || reported.Reason != internalv1.ReasonPortTaken || pod == nil || pod.DeletionTimestamp != nil || !isReportOf(&dataServer.Status, pod) {
+		return ""
+	}
+	return reported.Message
+}
+
+// lacksPorts tells whether a data server waits for ports on a node's network.
+func (o *observed) lacksPorts(name string) bool {
+	pod, dataServer := o.podOf(name), o.dataServers[name]
+	if portTaken(&dataServer, pod) != "" {
+		return true
+	}
+	if pod == nil || o.fileServer.Spec.Network.HostNetwork == nil {
+		return false
+	}
+	scheduled := podCondition(pod, corev1.PodScheduled)
+	return scheduled != nil && scheduled.Status != corev1.ConditionTrue && strings.Contains(scheduled.Message, schedulerOnPorts)
+}
+
+// describeHostPorts is what the user can do about ports that are taken; "" without a network of nodes.
+func describeHostPorts(fs *v1alpha1.FileServer) string {
+	network := fs.Spec.Network.HostNetwork
+	if network == nil {
+		return ""
+	}
+	first, last := naming.HostPorts(network)
+	return fmt.Sprintf("; each data server needs a node where nothing else has the TCP ports %d to %d, nor another data server of this FileServer: "+
+		"set spec.network.hostNetwork.firstPort to five free ones, lower spec.replicas, or let spec.placement name more nodes", first, last)
 }

@@ -102,10 +102,11 @@ func readyCondition(o *observed, d decision, applied error, updated *metav1.Cond
 func serversCondition(d decision, servers []serverReport, failoverNotAllowed string) metav1.Condition {
 	const conditionType = v1alpha1.FileServerServersAvailable
 	var waiting []string
-	homeless, refused := false, false
+	homeless, refused, lacksPorts := false, false, false
 	for _, s := range servers {
 		if s.status.State != v1alpha1.ServerServing {
 			homeless, refused = homeless || s.status.NodeName == "", refused || s.refused
+			lacksPorts = lacksPorts || s.lacksPorts
 			waiting = append(waiting, fmt.Sprintf("%s is %s (%s)", s.status.Name, s.status.State, s.waits))
 		}
 	}
@@ -137,6 +138,8 @@ func serversCondition(d decision, servers []serverReport, failoverNotAllowed str
 		return conditions.True(conditionType, v1alpha1.ReasonReady, serving)
 	case refused:
 		return conditions.False(conditionType, v1alpha1.ReasonPodsRefused, serving+": "+conditions.List(waiting, maxPaths))
+	case lacksPorts:
+		return conditions.False(conditionType, v1alpha1.ReasonHostPortsTaken, serving+": "+conditions.List(waiting, maxPaths)+few+describeHostPorts(d.input.FileServer))
 	case few != "" && homeless: // One that has its node waits for that node, or for itself, and not for more nodes.
 		return conditions.False(conditionType, v1alpha1.ReasonTooFewNodes, serving+": "+conditions.List(waiting, maxPaths)+few)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -157,7 +159,11 @@ func (o *observed) readServers(ctx context.Context, c client.Reader) error {
 // serverOf puts the pod's address first: the address for clients may admit only NFS.
 func serverOf(dataServer *internalv1.DataServer, exportIDs []int32) benchmark.Server {
 	server := benchmark.Server{Name: dataServer.Name, Exports: exportIDs}
-	for _, address := range []string{dataServer.Status.PodIP, dataServer.Spec.Address} {
+	own := dataServer.Status.PodIP
+	if first := dataServer.Status.FirstPort; own != "" && first != 0 {
+		own = net.JoinHostPort(own, strconv.Itoa(int(naming.DataServerPorts(first).Metrics)))
+	}
+	for _, address := range []string{own, dataServer.Spec.Address} {
 		if address != "" {
 			server.Addresses = append(server.Addresses, address)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // httpClient asks pods directly: without proxy and without following redirects.
@@ -21,7 +22,7 @@ var httpClient = &http.Client{
 
 // Get asks a pod for a path (internal/serverpod). The caller closes the body and bounds what it reads of it.
 func Get(ctx context.Context, pod *corev1.Pod, path string) (*http.Response, error) {
-	url := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(v1alpha1.ManagerPort)) + path
+	url := "http://" + net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(fleet.PortOf(pod, naming.PortManager, v1alpha1.ManagerPort)))) + path
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err

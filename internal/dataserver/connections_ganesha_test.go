@@ -10,7 +10,6 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/dataservertest"
-	"github.com/howdah/howdah/internal/dataserver/server"
 	"github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/nfs4/peertest"
 )
@@ -46,7 +45,7 @@ func manyConnections(t *testing.T) {
 		}
 	}
 	after := s.memory()
-	used, err := server.ReadConnections()
+	used, err := s.options.ganesha().ReadConnections()
 	mustWork(t, "count", err)
 	t.Logf("FIGURE %d sessions with %d connections: ganesha has %d MiB, %d MiB before: %d KiB for a connection",
 		clients, len(open), after>>20, before>>20, (after-before)/len(open)>>10)

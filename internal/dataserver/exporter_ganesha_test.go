@@ -42,7 +42,7 @@ func exporterIsNotReached(t *testing.T) {
 	})
 	s.settle()
 	go func() {
-		_ = server.ServeHTTP(t.Context(), v1alpha1.MetricsPort, server.NewGaneshaHandler(s.supervisor.State, server.GaneshaMetrics), s.nodes, quiet)
+		_ = server.ServeHTTP(t.Context(), v1alpha1.MetricsPort, server.NewGaneshaHandler(s.supervisor.State, s.options.ganesha().MetricsURL()), s.nodes, quiet)
 	}()
 	file := volumesOf("exporter") + "/0/alpha/file"
 	mustWork(t, "make a file", os.WriteFile(file, make([]byte, 5000), 0o644))
@@ -62,7 +62,7 @@ func exporterIsNotReached(t *testing.T) {
 	if strings.Contains(text, "10.99.0.1") || strings.Contains(text, "client=") {
 		t.Error("port 9587 tells of client addresses")
 	}
-	if strings.Contains(getText(t, server.GaneshaMetrics), "client=") {
+	if strings.Contains(getText(t, s.options.ganesha().MetricsURL()), "client=") {
 		t.Error("ganesha counts by client address")
 	}
 }
@@ -82,7 +82,7 @@ func silenceHarmsNothing(t *testing.T) {
 	}
 	connect()
 	began := time.Now()
-	getText(t, server.GaneshaMetrics)
+	getText(t, s.options.ganesha().MetricsURL())
 	t.Logf("FIGURE the exporter's answer beside a silent client: %s", time.Since(began).Round(time.Millisecond))
 	for range 3 { // As many as wait to be accepted.
 		connect()

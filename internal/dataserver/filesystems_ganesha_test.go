@@ -3,7 +3,6 @@ package dataserver
 import (
 	"bytes"
 	"context"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -145,7 +144,9 @@ func stealFrom(t *testing.T, name, path string, leaked []byte) (thefts []theft) 
 	t.Helper()
 	ganeshaOf[name] = unsignedGanesha
 	defer delete(ganeshaOf, name)
-	proberOf[name] = func(own netip.Addr) server.Prober { return trusting{server.NewNFSProber("training-0", own)} }
+	proberOf[name] = func(ganesha server.Ganesha) server.Prober {
+		return trusting{server.NewNFSProber("training-0", ganesha)}
+	}
 	defer delete(proberOf, name)
 	s := boot(t, name, 1)
 	defer s.stop()

@@ -80,7 +80,7 @@ func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *da
 	}
 	options, err := Options{
 		DataServer: "training-0", Namespace: "default", NodeName: "node1", PodIP: "10.99.0.1", VolumesRoot: root, Gateways: gatewaysOf[name],
-		HandleKey: keys.Current, PreviousHandleKey: keys.Previous,
+		HandleKey: keys.Current, PreviousHandleKey: keys.Previous, FirstPort: firstPortOf[name],
 		Certificate: certificateOf(t, name, dataservertest.TestAuthority), PreviousCertificate: "/run/none",
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &dataServer.logged), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}.withDefaults()
@@ -93,7 +93,7 @@ func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *da
 	}
 	var through server.Prober
 	if made := proberOf[name]; made != nil {
-		through = made(options.own)
+		through = made(options.ganesha())
 	}
 	dataServer.process, err = newProcess(options, parts{
 		reporter: dataServer.status, desired: dataServer.desired, isDeleted: func() bool { return false }, prober: through,
@@ -120,7 +120,7 @@ func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *da
 		defer close(ended) // It may end without an answer.
 		ended <- dataServer.exporter.Run(ctx)
 	}()
-	go func() { proxied <- dataServer.proxy.ListenAndServe(ctx, options.NFSTLSPort) }()
+	go func() { proxied <- dataServer.proxy.ListenAndServe(ctx, options.ports().NFSTLS) }()
 	go dataServer.moves.Run(ctx)
 	dataServer.stop = sync.OnceFunc(func() {
 		cancel()
@@ -157,8 +157,11 @@ var withoutRoot = map[string]bool{}
 // gatewaysOf are the addresses from which a data server's own node comes to it.
 var gatewaysOf = map[string][]netip.Addr{}
 
+// firstPortOf are the first ports of data servers on the network of their node.
+var firstPortOf = map[string]int32{}
+
 // proberOf are the probers of data servers that boot must not give one that speaks NFS.
-var proberOf = map[string]func(own netip.Addr) server.Prober{}
+var proberOf = map[string]func(ganesha server.Ganesha) server.Prober{}
 
 // beforeOf are called before each change of a data server's volumes.
 var beforeOf = map[string]func(change string){}
@@ -321,6 +324,7 @@ func runScenarios(t *testing.T) {
 		{"clients of a long outage reclaim", clientsOfALongOutage},
 		{"lost clients make grace no longer", lostClients},
 		{"a rule may have an address twice", addressTwice},
+		{"a data server on its node's network has other ports, and knows its clients by another host name", onANodesNetwork},
 		{"a client that reclaims may finish", whoReclaimsMayFinish},
 		{"a client that is late is kept", lateClientsAreKept},
 		{"unfinished requests delay no other client", unfinishedRequests},

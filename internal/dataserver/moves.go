@@ -13,9 +13,9 @@ import (
 	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/exporter"
 	"github.com/howdah/howdah/internal/dataserver/mover"
-	"github.com/howdah/howdah/internal/dataserver/server"
 	"github.com/howdah/howdah/internal/mtls"
 	"github.com/howdah/howdah/internal/naming"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
@@ -70,8 +70,9 @@ func (m *moves) dial(ctx context.Context, name, address string) (net.Conn, error
 	if address == "" {
 		return nil, fmt.Errorf("data server %s has no address", name)
 	}
+	// It is the address of the other one's Service, which has this port wherever its pod is.
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		address = net.JoinHostPort(address, strconv.Itoa(m.options.NFSTLSPort))
+		address = net.JoinHostPort(address, strconv.Itoa(v1alpha1.NFSTLSPort))
 	}
 	dialer := tls.Dialer{Config: mtls.ClientConfig(own.certificates, naming.DataServerTLSName(own.scope, name), time.Now)}
 	return dialer.DialContext(ctx, "tcp", address)
@@ -90,9 +91,9 @@ func (m *moves) serve(ctx context.Context, name string, conn net.Conn) {
 
 // inSession runs some calls to ganesha.
 func (m *moves) inSession(ctx context.Context, use func(session *nfs.Client) error) error {
-	session, err := nfs.Dial(ctx, "127.0.0.1:2049", nfs.Options{
+	session, err := nfs.Dial(ctx, m.options.ganesha().Address(), nfs.Options{
 		ClientOwner: "howdah mover of " + m.options.DataServer, Slots: 1, CallTimeout: 20 * time.Second,
-		Dial: func(ctx context.Context, _ string) (net.Conn, error) { return server.DialGanesha(ctx, m.options.own) },
+		Dial: func(ctx context.Context, _ string) (net.Conn, error) { return m.options.ganesha().Dial(ctx) },
 	})
 	if err != nil {
 		return fmt.Errorf("connecting to ganesha: %w", err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
-	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/backend"
 	"github.com/howdah/howdah/internal/dataserver/exporter"
 	"github.com/howdah/howdah/internal/dataserver/kubeapi"
@@ -35,8 +33,10 @@ type Options struct {
 	DataServer, Namespace string
 	// Gateways are the addresses from which the pod's own node comes to it.
 	Gateways []netip.Addr
-	// NodeName and PodIP go into the status.
-	NodeName, PodIP string
+	// NodeName, PodIP and PodUID go into the status.
+	NodeName, PodIP, PodUID string
+	// FirstPort is the first of the pod's ports on its node's network; 0: it has a network of its own.
+	FirstPort int32
 	// VolumesRoot has a directory for each volume; unset means naming.VolumesRoot.
 	VolumesRoot string
 	// RunDir has ganesha's configuration and pid file; unset means RunDir.
@@ -50,10 +50,6 @@ type Options struct {
 	// Certificate and PreviousCertificate are files with the certificates by which namespace servers know this one, and it
 	// them (internal/mtls); unset means the constants of these names.
 	Certificate, PreviousCertificate string
-	// NFSTLSPort is that of namespace servers; unset means v1alpha1.NFSTLSPort.
-	NFSTLSPort int
-	// Port is that of probes and metrics; unset means v1alpha1.ManagerPort.
-	Port int
 	// Log gets everything, ganesha's own lines too. Required.
 	Log *slog.Logger
 
@@ -87,15 +83,13 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Certificate == "" {
 		o.Certificate, o.PreviousCertificate = serverpod.Certificate, serverpod.PreviousCertificate
 	}
-	if o.NFSTLSPort == 0 {
-		o.NFSTLSPort = v1alpha1.NFSTLSPort
-	}
 	o.own = server.OwnAddress()
-	if o.Port == 0 {
-		o.Port = v1alpha1.ManagerPort
-	}
 	return o, nil
 }
+
+func (o Options) ports() naming.Ports { return naming.DataServerPorts(o.FirstPort) }
+
+func (o Options) ganesha() server.Ganesha { return server.Ganesha{Own: o.own, Ports: o.ports()} }
 
 // Run is the data server's main process. It returns when the context has ended and ganesha has stopped, or with the error that keeps it from
 // working at all.
@@ -122,17 +116,23 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return err
 	}
-	// Clients of the pod before are on their way already, and the first look at the storage takes a second.
-	p.supervisor.Hold()
 	group, ctx := errgroup.WithContext(ctx)
 	// These outlive the exporter, which looks in the end whether its DataServer goes as well, and serves on for a while.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return source.Run(serving) })
-	group.Go(func() error { return server.ServeHTTP(serving, options.Port, p.handler(), p.nodes, options.Log) })
+	if !awaitPorts(ctx, options, source.Report) {
+		stopServing()
+		return group.Wait()
+	}
+	// Clients of the pod before are on their way already, and the first look at the storage takes a second.
+	p.supervisor.Hold()
 	group.Go(func() error {
-		return server.ServeHTTP(serving, v1alpha1.MetricsPort, server.NewGaneshaHandler(p.supervisor.State, server.GaneshaMetrics), p.nodes, options.Log)
+		return server.ServeHTTP(serving, options.ports().Manager, p.handler(), p.nodes, options.Log)
 	})
-	group.Go(func() error { return p.proxy.ListenAndServe(serving, options.NFSTLSPort) })
+	group.Go(func() error {
+		return server.ServeHTTP(serving, options.ports().Metrics, server.NewGaneshaHandler(p.supervisor.State, options.ganesha().MetricsURL()), p.nodes, options.Log)
+	})
+	group.Go(func() error { return p.proxy.ListenAndServe(serving, options.ports().NFSTLS) })
 	group.Go(func() error {
 		p.moves.Run(ctx)
 		return nil
@@ -180,7 +180,7 @@ func newProcess(options Options, with parts) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking for the host name: %w", err)
 	}
-	if hostname != options.DataServer {
+	if hostname != options.DataServer && options.FirstPort == 0 {
 		// Ganesha keeps its clients under the host name; another one would forget them.
 		options.Log.Warn("the host name is not the data server's name; recovery records follow the host name",
 			"hostname", hostname, "dataServer", options.DataServer)
@@ -190,15 +190,15 @@ func newProcess(options Options, with parts) (*process, error) {
 		prober: with.prober, memoryLimit: memory.Limit(),
 	}
 	if p.prober == nil {
-		p.prober = server.NewNFSProber(options.DataServer, options.own)
+		p.prober = server.NewNFSProber(options.DataServer, options.ganesha())
 	}
 	keys, expected := supervisor.HandleKeys{Current: options.HandleKey, Previous: options.PreviousHandleKey}, &server.Expectation{}
-	p.proxy = server.NewProxy(func(ctx context.Context) (net.Conn, error) { return server.DialGanesha(ctx, options.own) }, p.metrics, options.Log)
+	p.proxy = server.NewProxy(options.ganesha().Dial, p.metrics, options.Log)
 	p.moves = newMoves(options, with.reporter)
 	p.proxy.ServePeers(p.moves.serve)
 	p.supervisor = supervisor.New(supervisor.Config{
 		Binary: options.GaneshaBinary, ConfigFile: options.configFile(), PIDFile: options.pidFile(), Root: options.GaneshaRoot,
-		RoundsFile: options.roundsFile(), MovingFile: options.movingFile(), MovingTakenFile: options.movingTakenFile(), Keys: keys, Port: v1alpha1.NFSPort, Log: options.Log.With("process", "ganesha"),
+		RoundsFile: options.roundsFile(), MovingFile: options.movingFile(), MovingTakenFile: options.movingTakenFile(), Keys: keys, Port: uint16(options.ports().NFS), Log: options.Log.With("process", "ganesha"),
 		BeforeStart: func(ctx context.Context) {
 			p.exporter.BeforeStart(ctx, hostname)
 			if err := mover.BeforeStart(options.VolumesRoot, options.movingFile()); err != nil {
@@ -209,20 +209,22 @@ func newProcess(options Options, with parts) (*process, error) {
 		Changed: func() { p.exporter.Wake() }, Ended: p.metrics.GaneshaEnded,
 	})
 	p.exporter = exporter.New(exporter.Config{
-		NodeName: options.NodeName, PodIP: options.PodIP, ConfigFile: options.configFile(), Keys: keys,
+		NodeName: options.NodeName, PodIP: options.PodIP, PodUID: options.PodUID, FirstPort: options.FirstPort, ConfigFile: options.configFile(), Keys: keys,
 		Certificates: exporter.Certificates{Current: options.Certificate, Previous: options.PreviousCertificate},
 		MemoryLimit:  p.memoryLimit, Own: options.own, Storage: with.storage, Ganesha: p.supervisor, Prober: p.prober, Reporter: with.reporter,
-		Desired: with.desired, IsDeleted: with.isDeleted, Leave: with.leave, Connections: server.ReadConnections,
+		Desired: with.desired, IsDeleted: with.isDeleted, Leave: with.leave, Connections: options.ganesha().ReadConnections,
 		Expected: expected, Nodes: p.nodes, Proxy: p.proxy, Metrics: p.metrics, Moves: p.moves, Log: options.Log,
 	})
 	p.probes = server.NewProbes(p.supervisor.State, p.prober, expected)
-	collector := server.NewGaneshaCollector(options.Namespace, p.supervisor.State, p.metrics.Serves, options.Log)
+	collector := server.NewGaneshaCollector(options.Namespace, options.ganesha(), p.supervisor.State, p.metrics.Serves, options.Log)
 	p.metrics.Register(collector)
 	p.usage = server.NewUsage(options.DataServer, p.proxy.Lister, collector.Served)
 	return p, nil
 }
 
-func (p *process) handler() http.Handler { return server.NewHandler(p.probes, p.usage, p.metrics) }
+func (p *process) handler() http.Handler {
+	return server.NewHandler(p.probes, p.options.ganesha(), p.usage, p.metrics)
+}
 
 func (o Options) configFile() string { return filepath.Join(o.RunDir, "ganesha.conf") }
 

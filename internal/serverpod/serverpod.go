@@ -56,6 +56,8 @@ const (
 	EnvNamespace  = "POD_NAMESPACE"
 	EnvNodeName   = "NODE_NAME"
 	EnvPodIP      = "POD_IP"
+	// EnvPodUID has metadata.uid.
+	EnvPodUID = "POD_UID"
 
 	// HealthPath is the liveness probe: ganesha answers RPC NULL. It stays good while ganesha is
 	// not meant to run yet and while it is being restarted with backoff for at most StartAllowance.
@@ -97,6 +99,9 @@ var Args = []string{"server"}
 
 // FlagGaneshaRoot is the flag of "howdah server" with the root directory of ganesha.
 const FlagGaneshaRoot = "ganesha-root"
+
+// FlagFirstPort is the flag of "howdah server" with the first of its ports on its node's network.
+const FlagFirstPort = "first-port"
 
 // Capabilities are what the container of a data server with volumes needs after dropping ALL, with
 // runAsUser 0, allowPrivilegeEscalation false and a read-only root file system; one whose data is in Ceph needs none

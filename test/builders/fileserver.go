@@ -128,6 +128,12 @@ func (b *FileServerBuilder) LoadBalancer(balancer v1alpha1.LoadBalancer) *FileSe
 	return b
 }
 
+// HostNetwork puts the data servers on their nodes' networks.
+func (b *FileServerBuilder) HostNetwork(firstPort int32) *FileServerBuilder {
+	b.object.Spec.Network.HostNetwork = &v1alpha1.HostNetwork{FirstPort: firstPort}
+	return b
+}
+
 // Paused keeps the operator from changing anything.
 func (b *FileServerBuilder) Paused() *FileServerBuilder {
 	b.object.Annotations = map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue}

@@ -56,11 +56,13 @@ func startKillers(ctx context.Context) {
 }
 
 // kill ends a process of a pod by SIGKILL: its first one, or the ganesha in it. A ganesha with a root directory of its own has no host name there,
-// but its supervisor has.
+// but its supervisor has. On its node's network a pod has the node's name, and the supervisor has its own in POD_NAME.
 const kill = `for p in /proc/[0-9]*; do
 		[ "$(cat $p/comm 2>/dev/null)" = %[2]s ] || continue
 		of=$p; [ -e $p/root/etc/hostname ] || of=/proc/$(sed -n 's/^PPid:[[:space:]]*//p' $p/status)
-		[ "$(cat $of/root/etc/hostname 2>/dev/null)" = %[1]s ] && kill -KILL ${p#/proc/} && echo killed
+		parent=/proc/$(sed -n 's/^PPid:[[:space:]]*//p' $p/status)
+		[ "$(cat $of/root/etc/hostname 2>/dev/null)" = %[1]s ] || grep -qzx POD_NAME=%[1]s $p/environ $parent/environ || continue
+		kill -KILL ${p#/proc/} && echo killed
 	done; true`
 
 // targets are all processes of the FileServer and of the operator: pods, and the program in them.

@@ -195,31 +195,36 @@ func changeFileServer(ctx context.Context, mutate func(*v1alpha1.FileServer)) {
 	Expect(c.Patch(ctx, after, client.MergeFrom(object))).To(Succeed())
 }
 
+// directoryOfEach makes a share in which each data server has a directory, and returns the paths at which clients have them.
+func directoryOfEach(ctx context.Context, name string) (directories []string) {
+	GinkgoHelper()
+	object := newShare(name, "/"+name, 1, fmt.Sprintf("d{0..%d}", serverCount-1))
+	object.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	Expect(c.Create(ctx, object)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { deleted(ctx, object) }, NodeTimeout(bound(2*time.Minute)))
+	Eventually(ctx, func() error { return shareReady(ctx, name) }).Should(Succeed())
+	found, err := owners(ctx, name)
+	Expect(err).NotTo(HaveOccurred())
+	owning := map[string]bool{}
+	for directory, server := range found {
+		owning[server] = true
+		directories = append(directories, treeMount+"/"+name+"/"+directory)
+	}
+	slices.Sort(directories)
+	Expect(owning).To(HaveLen(serverCount), "each data server has a directory")
+	for _, pod := range []string{clientA, clientB} {
+		Eventually(ctx, func(ctx context.Context) error {
+			_, err := c.Shell(ctx, pod, "ls "+strings.Join(directories, " "))
+			return err
+		}).Should(Succeed())
+	}
+	return directories
+}
+
 var _ = Describe("Data servers that are replaced under load", Label("rollout"), Ordered, Serial, func() {
 	var directories []string
 
-	BeforeAll(func(ctx SpecContext) {
-		object := newShare(rolling, "/"+rolling, 1, fmt.Sprintf("d{0..%d}", serverCount-1))
-		object.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-		Expect(c.Create(ctx, object)).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { deleted(ctx, object) }, NodeTimeout(bound(2*time.Minute)))
-		Eventually(ctx, func() error { return shareReady(ctx, rolling) }).Should(Succeed())
-		found, err := owners(ctx, rolling)
-		Expect(err).NotTo(HaveOccurred())
-		owning := map[string]bool{}
-		for directory, server := range found {
-			owning[server] = true
-			directories = append(directories, treeMount+"/"+rolling+"/"+directory)
-		}
-		slices.Sort(directories)
-		Expect(owning).To(HaveLen(serverCount), "each data server has a directory")
-		for _, pod := range []string{clientA, clientB} {
-			Eventually(ctx, func(ctx context.Context) error {
-				_, err := c.Shell(ctx, pod, "ls "+strings.Join(directories, " "))
-				return err
-			}).Should(Succeed())
-		}
-	}, NodeTimeout(bound(4*time.Minute)))
+	BeforeAll(func(ctx SpecContext) { directories = directoryOfEach(ctx, rolling) }, NodeTimeout(bound(4*time.Minute)))
 
 	It("by a setting, are so one after the other, and no setting that ganesha reads itself replaces one", func(ctx SpecContext) {
 		before, err := dataPods(ctx)

@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -80,6 +81,23 @@ func waits() []mistake {
 		{"FileServer: more data servers than chosen nodes", summaryFor(server, "training", v1alpha1.ReasonServersShareNodes, func(namespace string) {
 			create(builders.FileServer(namespace, "training").Replicas(2).NodeSelector("kubernetes.io/hostname", "node-a").Build())
 			runEverything(namespace, "training")
+		})},
+		{"FileServer: ports that are taken on the nodes", summaryFor(server, "training", v1alpha1.ReasonHostPortsTaken, func(namespace string) {
+			create(builders.FileServer(namespace, "training").Replicas(1).HostNetwork(20490).Build())
+			set := exists(&appsv1.StatefulSet{}, namespace, "training")
+			runNamespaceServers(namespace, "training")
+			runPod(namespace, "training-0", withClaims(set, "training-0"), nil, "", "10.1.0.1")
+			pod := exists(&corev1.Pod{}, namespace, "training-0")
+			before := pod.DeepCopy()
+			pod.Status.Phase = corev1.PodPending
+			pod.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+				Message: "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports.",
+			}}
+			Expect(admin.Status().Patch(ctx, pod, client.MergeFrom(before))).To(Succeed())
+			for _, template := range set.Spec.VolumeClaimTemplates {
+				bindClaim(namespace, template.Name+"-training-0", set, template)
+			}
 		})},
 		{"FileServer: no namespace server runs yet", summaryFor(server, "training", v1alpha1.ReasonNamespaceServersNotReady, func(namespace string) {
 			create(builders.FileServer(namespace, "training").Replicas(1).Build())

@@ -757,6 +757,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: quota
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ShareQuotaStatus
+- name: com.github.howdah.howdah.api.v1alpha1.HostNetwork
+  map:
+    fields:
+    - name: firstPort
+      type:
+        scalar: numeric
+      default: 20490
 - name: com.github.howdah.howdah.api.v1alpha1.LoadBalancer
   map:
     fields:
@@ -958,6 +965,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.Network
   map:
     fields:
+    - name: hostNetwork
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.HostNetwork
     - name: loadBalancer
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.LoadBalancer

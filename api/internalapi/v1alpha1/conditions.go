@@ -20,6 +20,9 @@ const (
 	ReasonStopping = "Stopping"
 	// ReasonServerDown: ganesha exited and is being restarted. The message says how it exited.
 	ReasonServerDown = "ServerDown"
+	// ReasonPortTaken: another program of the node has a port of the data server, which is on the node's network. The
+	// message has the port.
+	ReasonPortTaken = "PortTaken"
 	// ReasonVolumeRefused: a volume is missing, unreadable, belongs to another data server or has no file system of its
 	// own. The message says which.
 	ReasonVolumeRefused = v1alpha1.ReasonVolumeRefused

@@ -254,6 +254,18 @@ type DataServerStatus struct {
 	// +optional
 	PodIP string `json:"podIP,omitempty"`
 
+	// podUID is the UID of the server's current pod. On the node's network its address is that of the pod before.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	PodUID string `json:"podUID,omitempty"`
+
+	// firstPort is the first of the pod's ports on its node's network. Unset means that it has a network of its own.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +optional
+	FirstPort int32 `json:"firstPort,omitempty"`
+
 	// lastEnd is the last time that the server stopped serving because ganesha or the supervisor was killed, or the pod
 	// was replaced.
 	// +optional

@@ -19,7 +19,7 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustPa
 
 // desiredConfig is the configuration that a DataServer and exports ask for. The table has an id for each of the
 // exports; the back end adds what is specific to the storage. memoryLimit is what the container may use, in bytes; 0 means no limit. The pod's own
-// node connects from gateways.
+// node connects from gateways. Ports are those of a pod with a network of its own; the exporter has others (withPorts).
 func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportids.Table, storage backend.Backend, own netip.Addr, memoryLimit int64, gateways ...netip.Addr) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {

@@ -31,7 +31,7 @@ type ends struct {
 }
 
 // begin reads from the status that the process before this one left how that one ended. Only the first call counts.
-func (e *ends) begin(status internalv1.DataServerStatus, podIP string, now time.Time) {
+func (e *ends) begin(status internalv1.DataServerStatus, podIP, podUID string, now time.Time) {
 	if e.begun {
 		return
 	}
@@ -52,7 +52,7 @@ func (e *ends) begin(status internalv1.DataServerStatus, podIP string, now time.
 	}
 	cause, message := v1alpha1.EndPodLost, "the pod was replaced without having been stopped in order"
 	switch {
-	case status.PodIP == podIP:
+	case status.PodIP == podIP && (status.PodUID == "" || status.PodUID == podUID): // On a node's network pods have the node's address.
 		cause, message = v1alpha1.EndContainer, "the container was started again in its pod"
 		if stopped {
 			message = "the kubelet stopped the container, and started it again in its pod"

@@ -25,6 +25,26 @@ func leftBy(podIP, reason string, ago time.Duration, count int64) internalv1.Dat
 	return status
 }
 
+// On a node's network pods have the node's address.
+func TestAPodOfTheSameAddressIsNotTheSamePod(t *testing.T) {
+	for name, test := range map[string]struct {
+		reported, own string
+		want          v1alpha1.EndCause
+	}{
+		"the pod was replaced":         {"uid-1", "uid-2", v1alpha1.EndPodLost},
+		"the container was":            {"uid-2", "uid-2", v1alpha1.EndContainer},
+		"an older release reported it": {"", "uid-2", v1alpha1.EndContainer},
+	} {
+		status := leftBy("10.0.0.2", v1alpha1.ReasonReady, time.Hour, 0)
+		status.PodUID = test.reported
+		var e ends
+		e.begin(status, "10.0.0.2", test.own, endsNow)
+		if e.last == nil || e.last.Cause != test.want {
+			t.Errorf("%s: %+v", name, e.last)
+		}
+	}
+}
+
 func TestAProcessFindsOutHowTheOneBeforeItEnded(t *testing.T) {
 	unreachable := leftBy("10.0.0.1", v1alpha1.ReasonReady, time.Hour, 0)
 	unreachable.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(endsNow.Add(-7 * time.Second))), SeenBy: "training-namespace-x"}
@@ -44,8 +64,8 @@ func TestAProcessFindsOutHowTheOneBeforeItEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var e ends
-			e.begin(test.status, "10.0.0.2", endsNow)
-			e.begin(leftBy("10.9.9.9", v1alpha1.ReasonReady, 0, 9), "10.0.0.2", endsNow)
+			e.begin(test.status, "10.0.0.2", "", endsNow)
+			e.begin(leftBy("10.9.9.9", v1alpha1.ReasonReady, 0, 9), "10.0.0.2", "", endsNow)
 			if test.cause == "" {
 				if e.last != nil {
 					t.Errorf("got %+v", e.last)
@@ -67,7 +87,7 @@ func TestAProcessFindsOutHowTheOneBeforeItEnded(t *testing.T) {
 
 func TestEndsOfGaneshaAreCountedWithThoseOfEarlierProcesses(t *testing.T) {
 	var e ends
-	e.begin(leftBy("10.0.0.2", v1alpha1.ReasonReady, time.Hour, 4), "10.0.0.2", endsNow)
+	e.begin(leftBy("10.0.0.2", v1alpha1.ReasonReady, time.Hour, 4), "10.0.0.2", "", endsNow)
 	e.observe(supervisor.State{Starts: 1}, true, endsNow.Add(time.Second))
 	killed := supervisor.State{Starts: 1, Ends: 1, LastEnd: supervisor.End{At: endsNow.Add(time.Minute), How: "was killed by signal SIGSEGV", Start: 1}}
 	e.observe(killed, true, endsNow.Add(time.Minute)) // Ready is of the start before.
@@ -112,7 +132,7 @@ func TestAProcessKnowsSinceWhenClientsCouldNotReclaim(t *testing.T) {
 		"the container ended later":               {graceEnded, 0},
 	} {
 		var e ends
-		e.begin(test.status, "10.0.0.2", endsNow)
+		e.begin(test.status, "10.0.0.2", "", endsNow)
 		if test.ago < 0 && !e.downSince.IsZero() || test.ago >= 0 && !e.downSince.Equal(endsNow.Add(-test.ago)) {
 			t.Errorf("%s: %s", name, e.downSince)
 		}

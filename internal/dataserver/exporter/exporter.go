@@ -63,8 +63,10 @@ type Daemon interface {
 
 // Config is what an Exporter works with. All fields are required, except where a comment says what the zero value means.
 type Config struct {
-	// NodeName and PodIP go into the status.
-	NodeName, PodIP string
+	// NodeName, PodIP and PodUID go into the status.
+	NodeName, PodIP, PodUID string
+	// FirstPort is the first of the pod's ports on its node's network; 0: it has a network of its own.
+	FirstPort int32
 	// ConfigFile is where ganesha's configuration is written.
 	ConfigFile string
 	// Keys are those of file handles.
@@ -193,7 +195,7 @@ func (m *Exporter) Run(ctx context.Context) error {
 		case next := <-m.Desired:
 			m.dataServer, m.exports = next.Server, next.Exports
 			m.lostClients.Store(&next.Server.Spec.LostNodeAddresses)
-			m.ends.begin(m.dataServer.Status, m.PodIP, m.now())
+			m.ends.begin(m.dataServer.Status, m.PodIP, m.PodUID, m.now())
 			if nodes, err := clusterNodes(m.dataServer, m.Nodes.Gateways); err == nil { // The pass reports what can't be read.
 				m.Nodes.Set(nodes.networks)
 			}
@@ -341,7 +343,7 @@ func (m *Exporter) ReportExports(ctx context.Context) error {
 
 // Observe tells what is known without a look at the verdict.
 func (m *Exporter) Observe() kubeapi.Observation {
-	seen := kubeapi.Observation{NodeName: m.NodeName, PodIP: m.PodIP, Generation: m.dataServer.Generation, Usage: m.usage}
+	seen := kubeapi.Observation{NodeName: m.NodeName, PodIP: m.PodIP, PodUID: m.PodUID, FirstPort: m.FirstPort, Generation: m.dataServer.Generation, Usage: m.usage}
 	state := m.Ganesha.State()
 	seen.Up, seen.InGrace = state.Initialized, state.InGrace
 	seen.VolumeIDs = m.storage.Identities()

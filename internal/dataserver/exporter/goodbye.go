@@ -59,7 +59,7 @@ func (m *Exporter) dropExports(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, err := ganesha.Render(config)
+	text, err := ganesha.Render(m.withPorts(config))
 	if err != nil {
 		return fmt.Errorf("a configuration without exports: %w", err)
 	}

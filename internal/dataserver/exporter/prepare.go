@@ -50,7 +50,14 @@ func (m *Exporter) prepare(ctx context.Context) (ganesha.Config, *kubeapi.Fault)
 	if err != nil {
 		return ganesha.Config{}, kubeapi.NewFault(v1alpha1.ReasonInvalidSpec, err)
 	}
-	return config, nil
+	return m.withPorts(config), nil
+}
+
+// withPorts has ganesha listen where the pod may.
+func (m *Exporter) withPorts(config ganesha.Config) ganesha.Config {
+	ports := naming.DataServerPorts(m.FirstPort)
+	config.Port, config.MonitoringPort = uint16(ports.NFS), uint16(ports.Ganesha)
+	return config
 }
 
 // allocate gives every share its IDs, the oldest first, and returns the exports that have them. If there are too many, the newest are left

@@ -39,7 +39,7 @@ func (m *Exporter) withdraw(ctx, supervised context.Context) *kubeapi.Fault {
 	if err != nil {
 		return kubeapi.NewFault(v1alpha1.ReasonInvalidSpec, err)
 	}
-	text, err := ganesha.Render(config)
+	text, err := ganesha.Render(m.withPorts(config))
 	if err != nil {
 		return kubeapi.NewFault(v1alpha1.ReasonInvalidSpec, err)
 	}

@@ -23,7 +23,9 @@ const maxSharedFileSystem = 1024
 
 // Observation is what the exporter knows of its data server at the end of a pass.
 type Observation struct {
-	NodeName, PodIP string
+	NodeName, PodIP, PodUID string
+	// FirstPort is the first of the pod's ports on its node's network, 0 if it has a network of its own.
+	FirstPort int32
 	// Generation is the DataServer's generation.
 	Generation int64
 	// Loaded is true if ganesha serves everything that this generation asks for.
@@ -114,7 +116,7 @@ func DescribeFailing(failing map[string]*Fault) string {
 // StatusFrom is the status to report. What is unknown now keeps its earlier value.
 func StatusFrom(earlier internalv1.DataServerStatus, seen Observation, now metav1.Time) internalv1.DataServerStatus {
 	status := *earlier.DeepCopy()
-	status.NodeName, status.PodIP = seen.NodeName, seen.PodIP
+	status.NodeName, status.PodIP, status.PodUID, status.FirstPort = seen.NodeName, seen.PodIP, seen.PodUID, seen.FirstPort
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: seen.Reason,
 		Message: truncate(seen.Message, maxMessage), ObservedGeneration: seen.Generation, LastTransitionTime: now,

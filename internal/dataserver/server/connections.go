@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
@@ -21,10 +20,10 @@ import (
 // tcp_states.h.
 var tcpStates = map[string]bool{"01": true, "08": true}
 
-// ReadConnections counts the connections of NFS clients in the kernel's tables of the pod. Ganesha has the number only
-// in its metrics, which take long to read if there are thousands of connections.
-func ReadConnections() (total int32, err error) {
-	clients, err := readClients()
+// ReadConnections counts the connections of NFS clients in the kernel's tables of the pod's network, which may be its node's.
+// Ganesha has the number only in its metrics, which take long to read if there are thousands of connections.
+func (g Ganesha) ReadConnections() (total int32, err error) {
+	clients, err := g.readClients()
 	for _, n := range clients {
 		total += int32(n)
 	}
@@ -33,7 +32,7 @@ func ReadConnections() (total int32, err error) {
 
 // readClients counts the connections of each address. It leaves out the pod's own connections over the loopback
 // interface: the prober's would change the number in the status all the time.
-func readClients() (map[string]int, error) {
+func (g Ganesha) readClients() (map[string]int, error) {
 	clients := map[string]int{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		file, err := os.Open(table)
@@ -43,7 +42,7 @@ func readClients() (map[string]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("counting connections: %w", err)
 		}
-		err = countClients(file, v1alpha1.NFSPort, clients)
+		err = countClients(file, uint16(g.Ports.NFS), clients)
 		_ = file.Close()
 		if err != nil {
 			return nil, fmt.Errorf("counting the connections in %s: %w", table, err)
@@ -88,8 +87,8 @@ func remoteAddress(column string) (netip.Addr, bool) {
 }
 
 // answerClients writes the addresses that have connections.
-func answerClients(writer http.ResponseWriter, _ *http.Request) {
-	connections, err := readClients()
+func (g Ganesha) answerClients(writer http.ResponseWriter, _ *http.Request) {
+	connections, err := g.readClients()
 	if err != nil {
 		http.Error(writer, err.Error(), http.StatusInternalServerError)
 		return

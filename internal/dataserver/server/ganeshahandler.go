@@ -7,20 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"github.com/howdah/howdah/internal/dataserver/supervisor"
-	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/publichttp"
 	"github.com/howdah/howdah/internal/serverpod"
 )
-
-// GaneshaMetrics is the URL of ganesha's own metrics. It is on the loopback interface, because ganesha answers one
-// client at a time.
-var GaneshaMetrics = "http://" + net.JoinHostPort(ganeshaAddress.Addr().String(), strconv.Itoa(ganesha.DefaultMonitoringPort)) + "/metrics"
 
 // exporterTimeout limits a read of ganesha's metrics; with a thousand shares they are about 15 MB.
 const exporterTimeout = 2 * ganeshaTimeout

@@ -104,9 +104,9 @@ type ganeshaCollector struct {
 }
 
 // NewGaneshaCollector collects the counters of the ganesha with this state, for the shares for which serves is true.
-func NewGaneshaCollector(kubeNamespace string, state func() supervisor.State, serves func(share string) bool, log *slog.Logger) *ganeshaCollector {
+func NewGaneshaCollector(kubeNamespace string, ganesha Ganesha, state func() supervisor.State, serves func(share string) bool, log *slog.Logger) *ganeshaCollector {
 	return &ganeshaCollector{
-		kubeNamespace: kubeNamespace, state: state, connections: ReadConnections, serves: serves, source: newGaneshaSource(GaneshaMetrics), log: log,
+		kubeNamespace: kubeNamespace, state: state, connections: ganesha.ReadConnections, serves: serves, source: newGaneshaSource(ganesha.MetricsURL()), log: log,
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 )
 
 // NewHandler serves the probes, the usage and the metrics of the data server.
-func NewHandler(p *Probes, usage *Usage, metrics *Metrics) http.Handler {
+func NewHandler(p *Probes, ganesha Ganesha, usage *Usage, metrics *Metrics) http.Handler {
 	mux := http.NewServeMux()
 	for path, probe := range map[string]func(context.Context) error{serverpod.HealthPath: p.healthy, serverpod.ReadyPath: p.ready} {
 		shared := publichttp.Shared(probeAge, probeTimeout, probe)
@@ -33,7 +33,7 @@ func NewHandler(p *Probes, usage *Usage, metrics *Metrics) http.Handler {
 			writer.WriteHeader(http.StatusOK)
 		})
 	}
-	mux.Handle("GET "+serverpod.ClientsPath, publichttp.Page(answerAge, http.HandlerFunc(answerClients)))
+	mux.Handle("GET "+serverpod.ClientsPath, publichttp.Page(answerAge, http.HandlerFunc(ganesha.answerClients)))
 	mux.Handle("GET "+serverpod.SizesPath, publichttp.AtOnce(maxSizesAsked, http.HandlerFunc(usage.answerSizes)))
 	mux.Handle("GET "+serverpod.ServedPath, publichttp.Page(answerAge, http.HandlerFunc(usage.answerServed)))
 	mux.Handle("GET "+serverpod.MetricsPath, publichttp.Page(answerAge, promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{})))
@@ -41,9 +41,9 @@ func NewHandler(p *Probes, usage *Usage, metrics *Metrics) http.Handler {
 }
 
 // ServeHTTP serves on a port until the context ends. It reserves connections for nodes.
-func ServeHTTP(ctx context.Context, port int, handler http.Handler, nodes *Nodes, log *slog.Logger) error {
+func ServeHTTP(ctx context.Context, port int32, handler http.Handler, nodes *Nodes, log *slog.Logger) error {
 	server := &publichttp.Server{Handler: handler, Reserved: nodes.has, Log: log}
-	return server.ListenAndServe(ctx, net.JoinHostPort("", strconv.Itoa(port)))
+	return server.ListenAndServe(ctx, net.JoinHostPort("", strconv.Itoa(int(port))))
 }
 
 // Nodes has the addresses of the cluster's nodes: the kubelet's probes come from there.

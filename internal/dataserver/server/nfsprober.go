@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
-	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -22,13 +23,32 @@ const (
 	lookForEach = 10 * time.Millisecond
 )
 
-// ganeshaAddress is where the data server's process reaches ganesha. IPv6-only pods have this address too: the kernel
-// gives it to every loopback interface.
-var ganeshaAddress = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), v1alpha1.NFSPort)
+// Ganesha is how the data server's process reaches its ganesha.
+type Ganesha struct {
+	// Own is the address from which ganesha trusts this process.
+	Own netip.Addr
+	// Ports are those of the pod.
+	Ports naming.Ports
+}
+
+// Address is on the loopback interface. IPv6-only pods have this address too: the kernel gives it to every such interface.
+func (g Ganesha) Address() string { return onLoopback(g.Ports.NFS) }
+
+// MetricsURL has ganesha's own metrics. It is on the loopback interface, because ganesha answers one client at a time.
+func (g Ganesha) MetricsURL() string { return "http://" + onLoopback(g.Ports.Ganesha) + "/metrics" }
+
+func onLoopback(port int32) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))) }
+
+// Dial connects from the address that ganesha trusts.
+func (g Ganesha) Dial(ctx context.Context) (net.Conn, error) {
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(g.Own, 0))}
+	return dialer.DialContext(ctx, "tcp4", g.Address())
+}
 
 // OwnAddress chooses a new loopback address at each start, from about 16 million. The data server's process connects to
 // ganesha from it, and only ganesha knows it. No other traffic has this source address: traffic forwarded to a pod
-// comes from 127.0.0.1, and service meshes use other addresses of 127.0.0.0/16.
+// comes from 127.0.0.1, and service meshes use other addresses of 127.0.0.0/16. On a node's network every program of the node
+// can find it out and use it (docs/operate/security.md).
 func OwnAddress() netip.Addr {
 	var random [3]byte
 	for random[0] == 0 || random[0] == 255 {
@@ -47,18 +67,12 @@ type nfsProber struct {
 }
 
 // NewNFSProber makes a prober that connects from the address that ganesha trusts.
-func NewNFSProber(dataServer string, own netip.Addr) *nfsProber {
+func NewNFSProber(dataServer string, ganesha Ganesha) *nfsProber {
 	return &nfsProber{
-		address: ganeshaAddress.String(),
-		dial:    func(ctx context.Context, _ string) (net.Conn, error) { return DialGanesha(ctx, own) },
+		address: ganesha.Address(),
+		dial:    func(ctx context.Context, _ string) (net.Conn, error) { return ganesha.Dial(ctx) },
 		owner:   "howdah supervisor of " + dataServer,
 	}
-}
-
-// DialGanesha connects to ganesha from the address of OwnAddress.
-func DialGanesha(ctx context.Context, own netip.Addr) (net.Conn, error) {
-	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(own, 0))}
-	return dialer.DialContext(ctx, "tcp4", ganeshaAddress.String())
 }
 
 func (p *nfsProber) Null(ctx context.Context) error { return client.NullVia(ctx, p.address, p.dial) }

@@ -105,9 +105,9 @@ func (p *Proxy) Lister() backend.Lister {
 }
 
 // ListenAndServe serves on a TCP port until the context ends.
-func (p *Proxy) ListenAndServe(ctx context.Context, port int) error {
+func (p *Proxy) ListenAndServe(ctx context.Context, port int32) error {
 	configured := net.ListenConfig{KeepAliveConfig: tlsKeepAlive}
-	listener, err := configured.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
+	listener, err := configured.Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(int(port))))
 	if err != nil {
 		return fmt.Errorf("listening for namespace servers: %w", err)
 	}

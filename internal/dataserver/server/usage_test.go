@@ -32,7 +32,7 @@ func (c *counted) Sizes(ctx context.Context, share string, depth int32) (map[str
 
 // get sends a request to the data server's port and returns the status code and the body.
 func get(usage *Usage, path string) (int, string) {
-	mux := NewHandler(NewProbes(nil, nil, &Expectation{}), usage, NewMetrics("default", "training-0"))
+	mux := NewHandler(NewProbes(nil, nil, &Expectation{}), Ganesha{}, usage, NewMetrics("default", "training-0"))
 	answer := httptest.NewRecorder()
 	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 	return answer.Code, answer.Body.String()

@@ -210,7 +210,7 @@ func (b *Backend) CompleteExport(export *ganesha.Export, share string, index int
 // Outdated is "": nothing that ganesha reads of the volumes at its start is ever replaced.
 func (b *Backend) Outdated(context.Context) string { return "" }
 
-// BeforeStart removes recovery records that are not needed any more.
+// BeforeStart has ganesha find the recovery records of its last start, and removes those that are not needed any more.
 func (b *Backend) BeforeStart(_ context.Context, hostname string) error {
 	volume, err := b.where.open(0)
 	if err != nil {
@@ -225,6 +225,9 @@ func (b *Backend) BeforeStart(_ context.Context, hostname string) error {
 		return fmt.Errorf("opening the recovery records: %w", err)
 	}
 	defer func() { _ = records.Close() }()
+	if err := adoptRecovery(records, hostname); err != nil {
+		return err
+	}
 	return errors.Join(forgetOwnClients(records, hostname), pruneRecovery(records, hostname))
 }
 

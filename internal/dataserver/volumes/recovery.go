@@ -8,11 +8,44 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
+
+// adoptRecovery gives the records of the last start the name of this host, by which ganesha looks for them. On its node's network a
+// pod has the node's name, so the name changes when such a data server starts on another node, and when it leaves the nodes'
+// networks; ganesha would forget its clients. A volume has the records of one data server, and each start leaves one link. Call it
+// while ganesha is not running.
+func adoptRecovery(records *os.Root, hostname string) error {
+	const directory = "v4recov"
+	entries, err := fs.ReadDir(records.FS(), directory)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading recovery records: %w", err)
+	}
+	newest, at := "", time.Time{}
+	for _, entry := range entries {
+		if entry.Type() != fs.ModeSymlink {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && (newest == "" || info.ModTime().After(at)) {
+			newest, at = entry.Name(), info.ModTime()
+		}
+	}
+	if newest == "" || newest == hostname {
+		return nil
+	}
+	if err := records.Rename(filepath.Join(directory, newest), filepath.Join(directory, hostname)); err != nil {
+		return fmt.Errorf("giving the recovery records of %s this host's name: %w", newest, err)
+	}
+	return nil
+}
 
 // pruneRecovery removes the directories that remain when ganesha does not stop cleanly (measured: ten after ten kills).
 // The recovery back end fs_ng makes v4recov/<hostname>.XXXXXX at each start, and points the symlink v4recov/<hostname>
-// to it when the grace period ends. Only the link's target is ever read. Call it while ganesha is not running.
+// to it when the grace period ends. Only the link's target is ever read; directories of other host names are of earlier nodes
+// (adoptRecovery). Call it while ganesha is not running.
 func pruneRecovery(records *os.Root, hostname string) error {
 	const directory = "v4recov"
 	entries, err := fs.ReadDir(records.FS(), directory)
@@ -29,8 +62,8 @@ func pruneRecovery(records *os.Root, hostname string) error {
 	}
 	var faults []error
 	for _, entry := range entries {
-		suffix, ours := strings.CutPrefix(entry.Name(), hostname+".")
-		if !ours || len(suffix) != len("XXXXXX") || !entry.IsDir() || entry.Name() == kept {
+		at := strings.LastIndexByte(entry.Name(), '.') // Host names have dots, mkdtemp's letters have none.
+		if at < 0 || len(entry.Name())-at-1 != len("XXXXXX") || !entry.IsDir() || entry.Name() == kept {
 			continue
 		}
 		faults = append(faults, records.RemoveAll(filepath.Join(directory, entry.Name())))

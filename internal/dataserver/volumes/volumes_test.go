@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -281,7 +282,7 @@ func TestTheTrashIsEmptiedAfterACrashToo(t *testing.T) {
 
 func TestOnlyTheRecoveryDirectoryInUseIsKept(t *testing.T) {
 	tests := map[string]struct{ link, want string }{
-		"with a link":    {"training-0.AAAAAA", "other-0.XXXXXX training-0 training-0.AAAAAA training-0.toolong"},
+		"with a link":    {"training-0.AAAAAA", "training-0 training-0.AAAAAA training-0.toolong"},
 		"without a link": {"", "other-0.XXXXXX training-0.AAAAAA training-0.BBBBBB training-0.CCCCCC training-0.toolong"},
 	}
 	for name, tc := range tests {
@@ -306,6 +307,35 @@ func TestOnlyTheRecoveryDirectoryInUseIsKept(t *testing.T) {
 		})
 	}
 	mustWork(t, "a volume without recovery records", pruneRecovery(opened(t, t.TempDir()), "training-0"))
+}
+
+// On its node's network a data server has the node's host name, and ganesha finds its clients by the host name.
+func TestTheRecoveryRecordsFollowTheHostName(t *testing.T) {
+	root := t.TempDir()
+	mustWork(t, "a volume without recovery records", adoptRecovery(opened(t, root), "node-a"))
+	client := filepath.Join("v4recov", "training-0.AAAAAA", "10.0.0.7-(5:owner)")
+	mustWork(t, "mkdir", os.MkdirAll(filepath.Join(root, client), 0o700))
+	mustWork(t, "no link: no grace period has ended", adoptRecovery(opened(t, root), "node-a"))
+	mustWork(t, "link", os.Symlink("training-0.AAAAAA", filepath.Join(root, "v4recov", "training-0")))
+	for _, host := range []string{"training-0", "node-a", "node-b.example.com", "node-b.example.com", "training-0"} {
+		mustWork(t, "adopt as "+host, adoptRecovery(opened(t, root), host))
+		mustWork(t, "prune as "+host, pruneRecovery(opened(t, root), host))
+		if _, err := os.Stat(filepath.Join(root, "v4recov", host, "10.0.0.7-(5:owner)")); err != nil {
+			t.Errorf("as %s: %v", host, err)
+		}
+		if entries, err := os.ReadDir(filepath.Join(root, "v4recov")); err != nil || len(entries) != 2 {
+			t.Errorf("as %s: %v %v", host, entries, err)
+		}
+	}
+	// Both are there only if one was copied: the newer one counts.
+	mustWork(t, "mkdir", os.MkdirAll(filepath.Join(root, "v4recov", "node-a.BBBBBB"), 0o700))
+	mustWork(t, "link", os.Symlink("node-a.BBBBBB", filepath.Join(root, "v4recov", "node-a")))
+	past := unix.NsecToTimespec(time.Now().Add(-time.Hour).UnixNano())
+	mustWork(t, "age", unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(root, "v4recov", "training-0"), []unix.Timespec{past, past}, unix.AT_SYMLINK_NOFOLLOW))
+	mustWork(t, "adopt the newer one", adoptRecovery(opened(t, root), "training-0"))
+	if target, err := os.Readlink(filepath.Join(root, "v4recov", "training-0")); target != "node-a.BBBBBB" {
+		t.Error(target, err)
+	}
 }
 
 func opened(t *testing.T, folder string) *os.Root {

@@ -129,7 +129,7 @@ func raw(result rest.Result) ([]byte, error) {
 const maxAnswer = 4 << 20
 
 // AskPod gets a path of a pod's HTTP server through the API server. It needs the right to get pods/proxy.
-func (c *Cluster) AskPod(ctx context.Context, namespace, pod string, port int, path string, query url.Values) ([]byte, error) {
+func (c *Cluster) AskPod(ctx context.Context, namespace, pod string, port int32, path string, query url.Values) ([]byte, error) {
 	client, _ := c.of("pods")
 	request := client.Get().Namespace(namespace).Resource("pods").SubResource("proxy").Name(fmt.Sprintf("%s:%d", pod, port)).Suffix(path)
 	for name, values := range query {

@@ -138,17 +138,17 @@ func askServers(ctx context.Context, c *cluster.Cluster, w *view.World, fs *v1al
 }
 
 // whyNotAsked is why a pod could not be asked, with what to do.
-func whyNotAsked(ctx context.Context, err error, namespace string, timeout time.Duration) string {
+func whyNotAsked(ctx context.Context, err error, namespace string, port int32, timeout time.Duration) string {
 	switch {
 	// Refused by the API server itself, not by a proxy or the pod.
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), `resource "pods/proxy"`):
 		return "you may not get pods/proxy in namespace " + namespace + "; ask for Kubernetes' role edit there"
 	case ctx.Err() != nil:
-		return fmt.Sprintf("no answer through the API server within %s: the node may be lost, or a NetworkPolicy blocks the API server from port %d", timeout, v1alpha1.ManagerPort)
+		return fmt.Sprintf("no answer through the API server within %s: the node may be lost, or a NetworkPolicy blocks the API server from port %d", timeout, port)
 	case apierrors.IsNotFound(err):
 		return "the server is of an older release that does not report this; upgrade it"
 	case apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err):
-		return fmt.Sprintf("the API server can't reach port %d of the pod: %s", v1alpha1.ManagerPort, strings.TrimSpace(err.Error()))
+		return fmt.Sprintf("the API server can't reach port %d of the pod: %s", port, strings.TrimSpace(err.Error()))
 	}
 	return strings.TrimSpace(err.Error())
 }

@@ -18,7 +18,7 @@ func TestWhyAServerWasNotAsked(t *testing.T) {
 		"older release":         apierrors.NewNotFound(pods, "training-0:9588"),
 		"can't reach port 9588": apierrors.NewServiceUnavailable("dial tcp: connection refused"),
 	} {
-		if got := whyNotAsked(t.Context(), err, "team-a", askTimeout); !strings.Contains(got, want) || want != "you may not get pods/proxy in namespace team-a" && strings.Contains(got, "you may not") {
+		if got := whyNotAsked(t.Context(), err, "team-a", 9588, askTimeout); !strings.Contains(got, want) || want != "you may not get pods/proxy in namespace team-a" && strings.Contains(got, "you may not") {
 			t.Errorf("%v: %s", err, got)
 		}
 	}

@@ -12,8 +12,11 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/plugin/cluster"
 	"github.com/howdah/howdah/internal/plugin/view"
 	"github.com/howdah/howdah/internal/serverpod"
@@ -161,12 +164,20 @@ func askServed(ctx context.Context, c *cluster.Cluster, fs *v1alpha1.FileServer,
 func askPod(ctx context.Context, c *cluster.Cluster, namespace, pod, path string, query url.Values, timeout time.Duration, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	text, err := c.AskPod(ctx, namespace, pod, v1alpha1.ManagerPort, path, query)
+	port := managerPort(ctx, c, namespace, pod)
+	text, err := c.AskPod(ctx, namespace, pod, port, path, query)
 	if err == nil {
 		err = json.Unmarshal(text, answer)
 	}
 	if err != nil {
-		return errors.New(whyNotAsked(ctx, err, namespace, timeout))
+		return errors.New(whyNotAsked(ctx, err, namespace, port, timeout))
 	}
 	return nil
+}
+
+// managerPort is the port of a pod that answers. A pod that can't be read is asked at the usual one.
+func managerPort(ctx context.Context, c *cluster.Cluster, namespace, name string) int32 {
+	var pod corev1.Pod
+	_ = c.Get(ctx, view.ResourcePods, namespace, name, &pod) // AskPod has the same error, or one that says more.
+	return fleet.PortOf(&pod, naming.PortManager, v1alpha1.ManagerPort)
 }

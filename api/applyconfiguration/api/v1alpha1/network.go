@@ -7,13 +7,17 @@ package v1alpha1
 // NetworkApplyConfiguration represents a declarative configuration of the Network type for use
 // with apply.
 //
-// Network gives the servers of a FileServer addresses for clients outside the cluster. Clients in the cluster always use
-// the servers' Services of type ClusterIP.
+// Network is how clients reach the servers of a FileServer. Clients in the cluster always use the servers' Services of type
+// ClusterIP, wherever these lead.
 type NetworkApplyConfiguration struct {
 	// loadBalancer makes Services of type LoadBalancer, one for the namespace servers and one for each data server.
 	// Clients outside the cluster mount the first; referrals lead them to the others. Shares admit them only if
 	// spec.access of the FileShare has their addresses.
 	LoadBalancer *LoadBalancerApplyConfiguration `json:"loadBalancer,omitempty"`
+	// hostNetwork puts the data servers on the networks of their nodes: traffic between nodes has no overlay. Their
+	// Services, and so the addresses that clients know, stay. Only one data server of a FileServer fits on a node. The
+	// Kubernetes namespace needs the Pod Security level privileged.
+	HostNetwork *HostNetworkApplyConfiguration `json:"hostNetwork,omitempty"`
 }
 
 // NetworkApplyConfiguration constructs a declarative configuration of the Network type for use with
@@ -27,5 +31,13 @@ func Network() *NetworkApplyConfiguration {
 // If called multiple times, the LoadBalancer field is set to the value of the last call.
 func (b *NetworkApplyConfiguration) WithLoadBalancer(value *LoadBalancerApplyConfiguration) *NetworkApplyConfiguration {
 	b.LoadBalancer = value
+	return b
+}
+
+// WithHostNetwork sets the HostNetwork field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HostNetwork field is set to the value of the last call.
+func (b *NetworkApplyConfiguration) WithHostNetwork(value *HostNetworkApplyConfiguration) *NetworkApplyConfiguration {
+	b.HostNetwork = value
 	return b
 }

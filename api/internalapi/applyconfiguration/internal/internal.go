@@ -190,6 +190,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: fenced
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.FenceAnswer
+    - name: firstPort
+      type:
+        scalar: numeric
     - name: lastEnd
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.ServerEnd
@@ -211,6 +214,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: podIP
+      type:
+        scalar: string
+    - name: podUID
       type:
         scalar: string
     - name: restartPending

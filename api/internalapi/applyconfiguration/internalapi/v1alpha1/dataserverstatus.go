@@ -24,6 +24,10 @@ type DataServerStatusApplyConfiguration struct {
 	NodeName *string `json:"nodeName,omitempty"`
 	// podIP is the address of the server's current pod.
 	PodIP *string `json:"podIP,omitempty"`
+	// podUID is the UID of the server's current pod. On the node's network its address is that of the pod before.
+	PodUID *string `json:"podUID,omitempty"`
+	// firstPort is the first of the pod's ports on its node's network. Unset means that it has a network of its own.
+	FirstPort *int32 `json:"firstPort,omitempty"`
 	// lastEnd is the last time that the server stopped serving because ganesha or the supervisor was killed, or the pod
 	// was replaced.
 	LastEnd *apiv1alpha1.ServerEnd `json:"lastEnd,omitempty"`
@@ -98,6 +102,22 @@ func (b *DataServerStatusApplyConfiguration) WithNodeName(value string) *DataSer
 // If called multiple times, the PodIP field is set to the value of the last call.
 func (b *DataServerStatusApplyConfiguration) WithPodIP(value string) *DataServerStatusApplyConfiguration {
 	b.PodIP = &value
+	return b
+}
+
+// WithPodUID sets the PodUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PodUID field is set to the value of the last call.
+func (b *DataServerStatusApplyConfiguration) WithPodUID(value string) *DataServerStatusApplyConfiguration {
+	b.PodUID = &value
+	return b
+}
+
+// WithFirstPort sets the FirstPort field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FirstPort field is set to the value of the last call.
+func (b *DataServerStatusApplyConfiguration) WithFirstPort(value int32) *DataServerStatusApplyConfiguration {
+	b.FirstPort = &value
 	return b
 }
 

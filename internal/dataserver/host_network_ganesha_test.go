@@ -1,0 +1,85 @@
+package dataserver
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
+	"github.com/howdah/howdah/internal/dataserver/volumes"
+	"github.com/howdah/howdah/internal/nfs4/client"
+)
+
+// onANodesNetwork: all ports are those of the node that the operator chose, nothing is at the usual ones, and the records that ganesha has of its
+// clients under another host name are found.
+func onANodesNetwork(t *testing.T) {
+	const name, first, address = "on-a-node", 20490, "10.99.0.1:20490"
+	firstPortOf[name] = first
+	defer delete(firstPortOf, name)
+	s := boot(t, name, 1)
+	s.apply(shortTimes(4))
+	s.settle()
+	if status, _ := s.status.Get(); status.FirstPort != first {
+		t.Errorf("it reports the first port %d", status.FirstPort)
+	}
+	if err := client.Null(t.Context(), "10.99.0.1:2049"); err == nil {
+		t.Error("something answers at port 2049")
+	}
+	if !strings.Contains(getText(t, s.options.ganesha().MetricsURL()), "# TYPE") || !strings.HasSuffix(s.options.ganesha().MetricsURL(), ":20494/metrics") {
+		t.Errorf("ganesha's metrics at %s", s.options.ganesha().MetricsURL())
+	}
+
+	const owner = "stays while the host name changes"
+	folder := "/volumes/" + name + "/0/alpha"
+	mustWork(t, "make a file", os.WriteFile(folder+"/file", nil, 0o666))
+	mustWork(t, "let all write", os.Chmod(folder+"/file", 0o666))
+	before := dialWireAs(t, owner, address, 1)
+	before.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	results := before.results(user, append(lookUp("alpha", "0", "file"), &nfsv4.NfsArgop4_OP_GETFH{})...)
+	handle := results[len(results)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
+	if used, err := s.options.ganesha().ReadConnections(); err != nil || used == 0 {
+		t.Errorf("%d connections are counted: %v", used, err)
+	}
+	// There is a link to the records when grace has ended once.
+	records := filepath.Join(volumesOf(name), "0", volumes.MetaDir, volumes.RecoveryDir, "v4recov")
+	for deadline := time.Now().Add(timeout); ; time.Sleep(50 * time.Millisecond) {
+		if _, err := os.Readlink(filepath.Join(records, "training-0")); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	s.stop()
+
+	elsewhere(t, records, "training-0", "node-a.example.com")
+	s = boot(t, name, 1)
+	s.apply(shortTimes(4))
+	s.settle()
+	after := dialWireAs(t, owner, address, 1)
+	if status := after.Run(user, &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}, reclaimBy(owner)); status != nfsv4.NFS4_OK {
+		t.Errorf("the client can't reclaim: %s", client.StatusName(status))
+	}
+	if _, err := os.Lstat(filepath.Join(records, "node-a.example.com")); !os.IsNotExist(err) {
+		t.Errorf("the other host's name is still there: %v", err)
+	}
+}
+
+// elsewhere gives the recovery records the names that they have on another host.
+func elsewhere(t *testing.T, records, host, other string) {
+	t.Helper()
+	target, err := os.Readlink(filepath.Join(records, host))
+	mustWork(t, "read the link of the records", err)
+	suffix := filepath.Base(target)[len(host):]
+	mustWork(t, "move the records", os.Rename(filepath.Join(records, host+suffix), filepath.Join(records, other+suffix)))
+	mustWork(t, "remove the link", os.Remove(filepath.Join(records, host)))
+	mustWork(t, "link", os.Symlink(strings.TrimSuffix(target, filepath.Base(target))+other+suffix, filepath.Join(records, other)))
+	entries, err := os.ReadDir(records)
+	mustWork(t, "list", err)
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == host }) {
+		t.Fatalf("%v", entries)
+	}
+}
