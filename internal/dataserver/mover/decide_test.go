@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,31 +123,37 @@ func TestAFileWithANameElsewhereDoesNotMove(t *testing.T) {
 
 func TestTheListForGanesha(t *testing.T) {
 	root, now := t.TempDir(), time.Unix(1000, 0)
+	must(t, os.MkdirAll(filepath.Join(root, "0", "s", "f"), 0o755))
+	parent, err := inodeOf(filepath.Join(root, "0", "s"))
+	must(t, err)
 	journals := []*journal{
 		{ID: "copying", Share: "s", Path: "x", Stage: stageCopying},
 		{ID: "frozen-1", Share: "s", Path: "a/b", Stage: stageFrozen, Parent: 5, Top: 2},
-		{ID: "left-new", Share: "s", Path: "c", Stage: stageLeft, Parent: 2, Top: 2, Left: now.Add(-time.Second)},
-		{ID: "left-old", Share: "s", Path: "d", Stage: stageLeft, Parent: 2, Top: 2, Left: now.Add(-time.Hour)},
-		{ID: "came-back", Share: "s", Path: "e", Stage: stageLeft, Parent: 2, Top: 2, Left: now.Add(-time.Second)},
+		{ID: "left-new", Share: "s", Path: "c", Stage: stageLeft, Parent: parent, Top: 2, Left: now.Add(-time.Second)},
+		{ID: "left-old", Share: "s", Path: "d", Stage: stageLeft, Parent: parent, Top: 2, Left: now.Add(-time.Hour - time.Second)},
+		{ID: "came-back", Share: "s", Path: "e", Stage: stageLeft, Parent: parent, Top: 2, Left: now.Add(-time.Second)},
 		{ID: "returning", Share: "s", Path: "e", Stage: stagePlacing},
-		{ID: "made-again", Share: "s", Path: "f", Stage: stageLeft, Parent: 2, Top: 2, Left: now.Add(-time.Second)},
+		{ID: "elsewhere", Share: "s", Path: "g", Stage: stageLeft, Parent: parent + 1, Top: 2, Left: now.Add(-time.Second)},
+		{ID: "made-again", Share: "s", Path: "f", Stage: stageLeft, Parent: parent, Top: 2, Left: now.Add(-time.Second)},
 	}
-	must(t, os.MkdirAll(filepath.Join(root, "0", "s", "f"), 0o755))
 	must(t, os.MkdirAll(volumeIn(root, 0), 0o755))
 	must(t, place{root: root, id: "frozen-1"}.writeInodes([]uint64{1, 2}))
 	text, err := ganeshaList(root, journals, now, "7")
 	must(t, err)
 	export := encode(filepath.Join(root, "0", "s"))
+	left := fmt.Sprintf("stale %s %d ", export, parent)
 	want := strings.Join([]string{
 		"delay " + export + " 5 " + encode("b") + " " + encode(filepath.Join(movesIn(root, 0), "frozen-1", inodesFile)),
 		"delay " + export + " 2 " + encode(hiddenPrefix+"frozen-1") + " -",
-		"stale " + export + " 2 " + encode("c") + " -",
+		left + encode("c") + " -",
 		"stale " + export + " 2 " + encode(hiddenPrefix+"left-new") + " -",
-		"stale " + export + " 2 - -",
+		left + "- -",
 		"stale " + export + " 2 " + encode(hiddenPrefix+"left-old") + " -",
-		"stale " + export + " 2 - -",
+		left + "- -",
 		"stale " + export + " 2 " + encode(hiddenPrefix+"came-back") + " -",
-		"stale " + export + " 2 - -",
+		fmt.Sprintf("stale %s %d - -", export, parent+1),
+		"stale " + export + " 2 " + encode(hiddenPrefix+"elsewhere") + " -",
+		left + "- -",
 		"stale " + export + " 2 " + encode(hiddenPrefix+"made-again") + " -",
 		"end 7", "",
 	}, "\n")

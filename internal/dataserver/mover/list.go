@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,9 +21,9 @@ const (
 	// takenEvery is how often it is looked whether ganesha has taken the list. takenWait is how long that may take.
 	takenEvery = 5 * time.Millisecond
 	takenWait  = 20 * time.Second
-	// nameStale is how long the name of a directory that has left is refused: clients that an older namespace server sends here look it up again. After
-	// that it is just not there.
-	nameStale = time.Minute
+	// nameStale is how long the name of a directory that has left is refused, which is not taken for removed then: clients that a namespace server
+	// without the API sends here wait. After that it is just not there.
+	nameStale = time.Hour
 	// none is the word of the list for no name, and for no inodes.
 	none = "-"
 	// inGrace is what ganesha writes in place of a number of open files while clients may claim what they had open.
@@ -58,7 +59,7 @@ func ganeshaList(root string, all []*journal, now time.Time, number string) (str
 			inodes = encode(where.inodes())
 		}
 		name := encode(path.Base(j.Path))
-		if j.Stage == stageLeft && (now.Sub(j.Left) > nameStale || isBackAgain(where, all)) {
+		if j.Stage == stageLeft && (now.Sub(j.Left) > nameStale || !isIn(where, j.Parent) || isBackAgain(where, all)) {
 			name = none
 		}
 		fmt.Fprintf(&text, "%s %s %d %s %s\n", answer, encode(where.export()), j.Parent, name, inodes)
@@ -66,6 +67,12 @@ func ganeshaList(root string, all []*journal, now time.Time, number string) (str
 	}
 	text.WriteString(listEnd(number))
 	return text.String(), nil
+}
+
+// isIn tells whether a directory was in the one that has its parent's path now. A parent that was removed frees its inode for other directories.
+func isIn(where place, parent uint64) bool {
+	inode, err := inodeOf(filepath.Dir(where.shown()))
+	return err == nil && inode == parent
 }
 
 // isBackAgain tells whether something has the name of a directory that has left: it came back, or another one was made.
