@@ -315,6 +315,7 @@ func runScenarios(t *testing.T) {
 		{"without a good certificate clients are served", servedWithoutCertificate},
 		{"a killed ganesha comes back as itself", killedGaneshaComesBack},
 		{"directories that move wait and are gone", directoriesThatMove},
+		{"users race for names", usersRaceForNames},
 		{"clients of a move whose ganesha is killed wait", clientsOfAKilledMoveWait},
 		{"a directory is copied through the port for servers", copiedThroughTheTunnel},
 		{"the ends of ganesha are reported", endsAreReported},
