@@ -150,14 +150,13 @@ func dataServerPorts(network *v1alpha1.HostNetwork) []*corev1ac.ContainerPortApp
 		containerPort(portNFS, numbers.NFS), containerPort(portNFSTLS, numbers.NFSTLS),
 		containerPort(portMetrics, numbers.Metrics), containerPort(portManager, numbers.Manager),
 	}
-	if network != nil {
-		ports = append(ports, containerPort(naming.PortGanesha, numbers.Ganesha))
+	if network == nil {
+		return ports
 	}
+	ports = append(ports, containerPort(naming.PortGanesha, numbers.Ganesha))
 	for _, port := range ports {
-		if network != nil {
-			// As the API server would, so that the template is the same before and after it.
-			port.WithHostPort(*port.ContainerPort)
-		}
+		// As the API server would, so that the template is the same before and after it.
+		port.WithHostPort(*port.ContainerPort)
 	}
 	return ports
 }

@@ -12,7 +12,15 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/ganesha"
+	"github.com/howdah/howdah/internal/naming"
 )
+
+func TestGaneshasOwnMetricsHaveOneUsualPort(t *testing.T) {
+	if got := naming.DataServerPorts(0).Ganesha; got != ganesha.DefaultMonitoringPort {
+		t.Errorf("internal/naming has port %d, internal/ganesha %d", got, ganesha.DefaultMonitoringPort)
+	}
+}
 
 // fivePorts are free at this moment, as far as this machine's other programs go.
 func fivePorts(t *testing.T) (first int32) {

@@ -12,7 +12,8 @@ const (
 	PortGanesha = "ganesha"
 )
 
-// ganeshaPort is beside v1alpha1.MetricsPort, where the supervisor gives out what ganesha says there.
+// ganeshaPort is ganesha.DefaultMonitoringPort, which this package can't import. It is beside v1alpha1.MetricsPort, where the supervisor
+// gives out what ganesha says there.
 const ganeshaPort = 9586
 
 // Ports are the TCP ports on which a data server's pod listens. Its Services have the same ports wherever they lead.

@@ -21,8 +21,8 @@ const (
 	// takenEvery is how often it is looked whether ganesha has taken the list. takenWait is how long that may take.
 	takenEvery = 5 * time.Millisecond
 	takenWait  = 20 * time.Second
-	// nameStale is how long the name of a directory that has left is refused, which is not taken for removed then: clients that a namespace server
-	// without the API sends here wait. After that it is just not there.
+	// nameStale is how long the name of a directory that has left is refused. A client that a namespace server without the API sends here waits then,
+	// and does not take the directory for removed. After that it is just not there.
 	nameStale = time.Hour
 	// none is the word of the list for no name, and for no inodes.
 	none = "-"
