@@ -50,6 +50,9 @@ const (
 	// FileShareQuotaEnforced: the storage enforces spec.quota. The condition exists only while there is a quota, or one
 	// is being removed.
 	FileShareQuotaEnforced = "QuotaEnforced"
+	// FileShareHotDirectoriesServed: as many data servers serve each of spec.hotDirectories as it asks for, or as there
+	// are. The condition exists only while there are hotDirectories.
+	FileShareHotDirectoriesServed = "HotDirectoriesServed"
 	// FileShareCloned: the share has everything that the snapshot of spec.source has. The condition exists only if
 	// spec.source is set. Once True, it stays True.
 	FileShareCloned = "Cloned"
@@ -256,6 +259,12 @@ const (
 	ReasonQuotaAboveCapacity = "QuotaAboveCapacity"
 	// ReasonQuotaNearlyUsed: the quota is enforced, and 85 % of it is used.
 	ReasonQuotaNearlyUsed = "QuotaNearlyUsed"
+	// ReasonHotDirectoriesUnsupported: only the owner of a directory can serve it on the FileServer's storage. The
+	// share is served without spec.hotDirectories. The message says what to do.
+	ReasonHotDirectoriesUnsupported = "HotDirectoriesUnsupported"
+	// ReasonInvalidHotDirectories: an entry of spec.hotDirectories can't be expanded, and is not used; the message names
+	// the pattern.
+	ReasonInvalidHotDirectories = "InvalidHotDirectories"
 	// ReasonSnapshotNotFound: the FileShareSnapshot of spec.source does not exist in the namespace, or is being
 	// deleted.
 	ReasonSnapshotNotFound = "SnapshotNotFound"
@@ -324,41 +333,43 @@ const (
 // needsUser are the reasons that stay until the user acts. Missing objects (FileServer, FileShare, StorageClass,
 // Secret) are not among them, because objects may be created in any order.
 var needsUser = map[string]bool{
-	ReasonApplyFailed:             true,
-	ReasonNameTaken:               true,
-	ReasonPodsRefused:             true,
-	ReasonInvalidSpec:             true,
-	ReasonExpansionRefused:        true,
-	ReasonVolumeRefused:           true,
-	ReasonTooFewNodes:             true,
-	ReasonHostPortsTaken:          true,
-	ReasonScaleInRefused:          true,
-	ReasonRolloutStopped:          true,
-	ReasonTooManyNodeNetworks:     true,
-	ReasonOutsideAddressesMissing: true,
-	ReasonInUse:                   true,
-	ReasonPathConflict:            true,
-	ReasonNamespaceNotAllowed:     true,
-	ReasonNamespaceNotWatched:     true,
-	ReasonTooManyShares:           true,
-	ReasonLimitReached:            true,
-	ReasonGrowthRefused:           true,
-	ReasonInvalidDirectories:      true,
-	ReasonDataInSeveralPlaces:     true,
-	ReasonQuotaUnsupported:        true,
-	ReasonQuotaBelowUse:           true,
-	ReasonQuotaAboveCapacity:      true,
-	ReasonCloneRefused:            true,
-	ReasonCloneFailed:             true,
-	ReasonUtilizationTooLow:       true,
-	ReasonMeasurementInvalid:      true,
-	ReasonSnapshotsUnsupported:    true,
-	ReasonSnapshotLost:            true,
-	ReasonClockSkewed:             true,
-	ReasonClientFailed:            true,
-	ReasonDeadlineExceeded:        true,
-	ReasonDataOfDeletedNamespace:  true,
-	ReasonDirectoriesMissing:      true,
+	ReasonApplyFailed:               true,
+	ReasonNameTaken:                 true,
+	ReasonPodsRefused:               true,
+	ReasonInvalidSpec:               true,
+	ReasonExpansionRefused:          true,
+	ReasonVolumeRefused:             true,
+	ReasonTooFewNodes:               true,
+	ReasonHostPortsTaken:            true,
+	ReasonScaleInRefused:            true,
+	ReasonRolloutStopped:            true,
+	ReasonTooManyNodeNetworks:       true,
+	ReasonOutsideAddressesMissing:   true,
+	ReasonInUse:                     true,
+	ReasonPathConflict:              true,
+	ReasonNamespaceNotAllowed:       true,
+	ReasonNamespaceNotWatched:       true,
+	ReasonTooManyShares:             true,
+	ReasonLimitReached:              true,
+	ReasonGrowthRefused:             true,
+	ReasonInvalidDirectories:        true,
+	ReasonDataInSeveralPlaces:       true,
+	ReasonQuotaUnsupported:          true,
+	ReasonQuotaBelowUse:             true,
+	ReasonQuotaAboveCapacity:        true,
+	ReasonHotDirectoriesUnsupported: true,
+	ReasonInvalidHotDirectories:     true,
+	ReasonCloneRefused:              true,
+	ReasonCloneFailed:               true,
+	ReasonUtilizationTooLow:         true,
+	ReasonMeasurementInvalid:        true,
+	ReasonSnapshotsUnsupported:      true,
+	ReasonSnapshotLost:              true,
+	ReasonClockSkewed:               true,
+	ReasonClientFailed:              true,
+	ReasonDeadlineExceeded:          true,
+	ReasonDataOfDeletedNamespace:    true,
+	ReasonDirectoriesMissing:        true,
 }
 
 // NeedsUser reports whether a condition with this reason stays not True until the user acts.

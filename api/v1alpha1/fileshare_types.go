@@ -47,6 +47,7 @@ type FileShare struct {
 // +kubebuilder:validation:XValidation:rule="has(self.claimRef) == has(oldSelf.claimRef) && (!has(self.claimRef) || self.claimRef == oldSelf.claimRef)",message="claimRef can't be changed: it is set when the share is created"
 // +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="source can't be changed: it is the initial content of the share; create another share"
 // +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || (self.depth == 1 && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
+// +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || !has(self.hotDirectories) || self.hotDirectories.all(h, !has(h.paths))",message="hotDirectories[].paths is for layout Distributed: a Single share is one directory; leave paths out"
 type FileShareSpec struct {
 	// fileServerRef names the FileServer, in this Kubernetes namespace or in one that allows shares of this namespace.
 	// +required
@@ -83,6 +84,17 @@ type FileShareSpec struct {
 	// +listType=set
 	// +optional
 	Directories []string `json:"directories,omitempty"`
+
+	// hotDirectories are directories that several data servers serve at the same time. Each client is sent to one of
+	// them and stays there, so that many clients read one directory faster than one data server can send. It requires
+	// storage that all data servers share. On other storage the condition HotDirectoriesServed is False and the share
+	// is not Ready, but it is served. The first entry that has a directory applies. Unset: only the owner of a directory
+	// serves it.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	HotDirectories []HotDirectories `json:"hotDirectories,omitempty"`
 
 	// maxDirectories is the maximum number of directories of the share at its depth and above, declared or made by
 	// clients; unset means 10000. Beyond it, mkdir fails with "Disk quota exceeded". Each directory is an API object.
@@ -169,6 +181,27 @@ type FileShareSpec struct {
 	// claim of the same name.
 	// +optional
 	ClaimRef ClaimReference `json:"claimRef,omitempty,omitzero"`
+}
+
+// HotDirectories are directories of a share that several data servers serve.
+type HotDirectories struct {
+	// paths are directories at the share's depth, with brace expressions as in spec.directories. They need not exist
+	// yet. Unset: all directories of the share.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=255
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9_{][A-Za-z0-9_{},./=+@:-]*$') && !self.split('/').exists(e, e == '..' || e == '.' || e == '')",message="a path must be a path below the share (no '/' first or last, no '.' or '..') of letters, digits and _ . - = + @ :, with braces for several: train/{0..15}"
+	// +listType=set
+	// +optional
+	Paths []string `json:"paths,omitempty"`
+
+	// dataServers is the number of data servers that serve each of the directories, including its owner. If the
+	// FileServer has fewer, all of them serve it.
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=64
+	// +required
+	DataServers int32 `json:"dataServers,omitempty"`
 }
 
 // ShareSource is the initial content of a share.

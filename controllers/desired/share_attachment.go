@@ -29,6 +29,7 @@ func ShareAttachment(share *v1alpha1.FileShare) *internalv1.ShareAttachment {
 			Layout:         internalv1.ShareLayout(share.Spec.Layout),
 			Depth:          share.Spec.Depth,
 			MaxDirectories: share.Spec.MaxDirectories,
+			HotDirectories: share.Spec.HotDirectories,
 			UID:            share.Spec.UID,
 			GID:            share.Spec.GID,
 			Mode:           share.Spec.Mode,

@@ -40,6 +40,8 @@ type decision struct {
 	claim claimPlan
 	// quota has the change of the share's quota.
 	quota quotaPlan
+	// hot is the condition for the share's hot directories; nil if the share has none.
+	hot *metav1.Condition
 	// cloned is the condition for the copy of the share's source; nil if the share has no source.
 	cloned *metav1.Condition
 	// again is the time until the next pass if no object changes; 0 means none.
@@ -48,7 +50,7 @@ type decision struct {
 
 // decide decides everything. It neither reads nor writes.
 func decide(o *observed) decision {
-	d := decision{blocked: findBlock(o), quota: unknownQuota(o)}
+	d := decision{blocked: findBlock(o), quota: unknownQuota(o), hot: unknownHot(o)}
 	if d.blocked == nil {
 		d.blocked = findSourceFault(o)
 	}
@@ -69,6 +71,7 @@ func decide(o *observed) decision {
 	}
 	d.directories = planDirectories(o, d.inventory)
 	d.quota = planQuota(quotaOf(o))
+	d.hot = hotCondition(hotOf(o))
 	d.storage, d.exports = planStorage(o, d.quota.request), planExports(o)
 	d.claim = planClaim(o, d.quota.status)
 	if isFilling(o, d.inventory) {

@@ -45,6 +45,7 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 	status := *share.Status.DeepCopy()
 	found := conditionsOf(o, d, out)
 	setQuota(&status, d.quota)
+	setHot(&status, d.hot)
 	record(&status, o.grant)
 	conditions.SetWithReady(&status.Conditions, share.Generation, o.now, found...)
 	if out.attachment == nil && out.storage == nil && out.directories == nil && out.exports == nil && out.claim == nil || conditions.IsStalled(status.Conditions) {
@@ -76,12 +77,12 @@ func conditionsOf(o *observed, d decision, out outcome) []metav1.Condition {
 		for _, other := range []string{v1alpha1.FileShareExported, v1alpha1.FileShareInventoried, v1alpha1.FileShareJunctionsResolved, v1alpha1.FileShareClaimAvailable} {
 			found = append(found, conditions.Unknown(other, v1alpha1.ReasonPending, "waiting for the share to be placed"))
 		}
-		return withClone(d.cloned, withQuota(found, d.quota))
+		return withClone(d.cloned, withHot(withQuota(found, d.quota), d.hot))
 	}
-	return withClone(d.cloned, withQuota([]metav1.Condition{
+	return withClone(d.cloned, withHot(withQuota([]metav1.Condition{
 		placedCondition(o, d.directories, out), exportedCondition(o, cmp.Or(out.storage, out.exports)), inventoriedCondition(d.inventory), junctionsCondition(o, d.directories),
 		claimCondition(o, d.claim, out.claim),
-	}, d.quota))
+	}, d.quota), d.hot))
 }
 
 func placedCondition(o *observed, plan directoryPlan, out outcome) metav1.Condition {

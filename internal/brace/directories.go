@@ -12,22 +12,27 @@ const maxElement = 255
 // Directories returns the directories of the patterns in their order, each of exactly depth path elements, at most limit in total and none
 // twice. An error names the pattern, by number from 0, and what to do; it wraps a *TooMany if there are too many.
 func Directories(patterns []string, depth, limit int) ([]string, error) {
+	return Paths("directories", patterns, depth, limit)
+}
+
+// Paths is Directories for the patterns of another field, which errors name.
+func Paths(field string, patterns []string, depth, limit int) ([]string, error) {
 	var all []string
 	from := map[string]int{}
 	for i, pattern := range patterns {
 		expanded, err := Expand(pattern, limit-len(all))
 		if err != nil {
-			return nil, fmt.Errorf("directories[%d]: %w", i, inTotal(err, len(all), limit))
+			return nil, fmt.Errorf("%s[%d]: %w", field, i, inTotal(err, len(all), limit))
 		}
 		for _, directory := range expanded {
 			if fault := check(directory, depth); fault != "" {
-				return nil, fmt.Errorf("directories[%d]: pattern %q gives %q: %s", i, pattern, directory, fault)
+				return nil, fmt.Errorf("%s[%d]: pattern %q gives %q: %s", field, i, pattern, directory, fault)
 			}
 			if first, twice := from[directory]; twice {
 				if first == i {
-					return nil, fmt.Errorf("directories[%d]: pattern %q gives %q twice; list it once", i, pattern, directory)
+					return nil, fmt.Errorf("%s[%d]: pattern %q gives %q twice; list it once", field, i, pattern, directory)
 				}
-				return nil, fmt.Errorf("directories[%d]: pattern %q gives %q, and so does directories[%d], pattern %q; list it once", i, pattern, directory, first, patterns[first])
+				return nil, fmt.Errorf("%s[%d]: pattern %q gives %q, and so does %s[%d], pattern %q; list it once", field, i, pattern, directory, field, first, patterns[first])
 			}
 			from[directory] = i
 			all = append(all, directory)

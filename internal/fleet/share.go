@@ -10,6 +10,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/hotdirectories"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -34,10 +35,11 @@ type Share struct {
 	Tenant string
 	// Path is its place in the FileServer's tree: /NAME or /NAME/NAME.
 	Path string
-	// Layout, Depth, MaxDirectories, UserID, GroupID, Mode, Access, IgnoreDataOn and AcceptedLosses are those of its specification, with defaults.
+	// Layout, Depth, MaxDirectories, HotDirectories, UserID, GroupID, Mode, Access, IgnoreDataOn and AcceptedLosses are those of its specification, with defaults.
 	Layout          v1alpha1.ShareLayout
 	Depth           int32
 	MaxDirectories  int32
+	HotDirectories  []v1alpha1.HotDirectories
 	UserID, GroupID *int64
 	Mode            string
 	Access          []v1alpha1.AccessRule
@@ -54,7 +56,7 @@ func ShareOf(o *v1alpha1.FileShare) Share {
 	share := Share{
 		Key: naming.KeyOf(o), UID: string(o.UID), FileServer: spec.FileServerRef.Name,
 		Created: o.CreationTimestamp.Time, Deleting: o.DeletionTimestamp != nil, Paused: o.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedTrue,
-		Generation: o.Generation, Path: spec.Path, Layout: spec.Layout, Depth: spec.Depth, MaxDirectories: spec.MaxDirectories,
+		Generation: o.Generation, Path: spec.Path, Layout: spec.Layout, Depth: spec.Depth, MaxDirectories: spec.MaxDirectories, HotDirectories: spec.HotDirectories,
 		UserID: spec.UID, GroupID: spec.GID, Mode: spec.Mode, Access: spec.Access, IgnoreDataOn: spec.IgnoreDataOn, AcceptedLosses: spec.AcceptedLosses,
 		InventoryGeneration: max(1, o.Status.InventoryGeneration), Inventoried: meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.FileShareInventoried),
 	}
@@ -71,10 +73,19 @@ func ShareOfAttachment(o *internalv1.ShareAttachment) Share {
 	return Share{
 		Key: spec.FileShareRef.Name, UID: spec.FileShareUID, FileServer: spec.FileServerRef.Name,
 		Created: o.CreationTimestamp.Time, Deleting: o.DeletionTimestamp != nil, Generation: o.Generation, Tenant: tenant,
-		Path: spec.Path, Layout: v1alpha1.ShareLayout(spec.Layout), Depth: spec.Depth, MaxDirectories: spec.MaxDirectories,
+		Path: spec.Path, Layout: v1alpha1.ShareLayout(spec.Layout), Depth: spec.Depth, MaxDirectories: spec.MaxDirectories, HotDirectories: spec.HotDirectories,
 		UserID: spec.UID, GroupID: spec.GID, Mode: spec.Mode, Access: spec.Access, IgnoreDataOn: spec.IgnoreDataOn, AcceptedLosses: spec.AcceptedLosses,
 		InventoryGeneration: max(1, spec.InventoryGeneration), Inventoried: spec.Inventory == internalv1.InventoryComplete,
 	}
+}
+
+// HotEntries are the share's HotDirectories as internal/hotdirectories takes them.
+func (s *Share) HotEntries() []hotdirectories.Entry {
+	entries := make([]hotdirectories.Entry, 0, len(s.HotDirectories))
+	for _, hot := range s.HotDirectories {
+		entries = append(entries, hotdirectories.Entry{Patterns: hot.Paths, Servers: int(hot.DataServers)})
+	}
+	return entries
 }
 
 // Compare orders shares by age, then by key. Of two shares whose paths conflict the first one counts.

@@ -21,12 +21,12 @@ func TestShareOfAFileShare(t *testing.T) {
 	o.Spec = v1alpha1.FileShareSpec{
 		FileServerRef: v1alpha1.FileServerReference{Name: "fs"}, Path: "/data", Layout: v1alpha1.LayoutDistributed, Depth: 2, MaxDirectories: 9,
 		UID: &user, GID: &group, Mode: "0750", Access: []v1alpha1.AccessRule{{Clients: []string{"10.0.0.0/8"}}}, IgnoreDataOn: []string{"fs-1"},
-		AcceptedLosses: []string{"0123456789abcdef"},
+		AcceptedLosses: []string{"0123456789abcdef"}, HotDirectories: []v1alpha1.HotDirectories{{Paths: []string{"train"}, DataServers: 3}},
 	}
 	want := Share{
 		Key: "data", UID: "u1", FileServer: "fs", Created: noon, Paused: true, Generation: 7, Path: "/data", Layout: v1alpha1.LayoutDistributed, Depth: 2,
 		MaxDirectories: 9, UserID: &user, GroupID: &group, Mode: "0750", Access: o.Spec.Access, IgnoreDataOn: []string{"fs-1"},
-		AcceptedLosses: []string{"0123456789abcdef"}, InventoryGeneration: 1,
+		AcceptedLosses: []string{"0123456789abcdef"}, InventoryGeneration: 1, HotDirectories: o.Spec.HotDirectories,
 	}
 	if diff := cmp.Diff(want, ShareOf(o)); diff != "" {
 		t.Error(diff)
@@ -48,11 +48,12 @@ func TestShareOfAnAttachment(t *testing.T) {
 		Path: "/team/data", Layout: "Single", Depth: 1, MaxDirectories: 9, UID: &user, GID: &group, Mode: "0750",
 		Access: []v1alpha1.AccessRule{{Clients: []string{"10.0.0.0/8"}}}, IgnoreDataOn: []string{"fs-1"}, NamespaceUID: "n1",
 		AcceptedLosses: []string{"0123456789abcdef"}, InventoryGeneration: 3, Inventory: internalv1.InventoryComplete,
+		HotDirectories: []v1alpha1.HotDirectories{{Paths: []string{"train"}, DataServers: 3}},
 	}
 	want := Share{
 		Key: "team.data", UID: "u1", FileServer: "fs", Created: noon, Generation: 2, Tenant: "team", Path: "/team/data", Layout: v1alpha1.LayoutSingle, Depth: 1,
 		MaxDirectories: 9, UserID: &user, GroupID: &group, Mode: "0750", Access: o.Spec.Access, IgnoreDataOn: []string{"fs-1"},
-		AcceptedLosses: []string{"0123456789abcdef"}, InventoryGeneration: 3, Inventoried: true,
+		AcceptedLosses: []string{"0123456789abcdef"}, InventoryGeneration: 3, Inventoried: true, HotDirectories: o.Spec.HotDirectories,
 	}
 	if diff := cmp.Diff(want, ShareOfAttachment(o)); diff != "" {
 		t.Error(diff)

@@ -70,6 +70,12 @@ func (b *FileShareBuilder) Quota(size string) *FileShareBuilder {
 	return b
 }
 
+// Hot has several data servers serve directories; no paths: all of the share.
+func (b *FileShareBuilder) Hot(dataServers int32, paths ...string) *FileShareBuilder {
+	b.object.Spec.HotDirectories = append(b.object.Spec.HotDirectories, v1alpha1.HotDirectories{Paths: paths, DataServers: dataServers})
+	return b
+}
+
 // FromSnapshot has the share begin with what a FileShareSnapshot has in it.
 func (b *FileShareBuilder) FromSnapshot(name string) *FileShareBuilder {
 	b.object.Spec.Source.SnapshotRef.Name = name

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -93,6 +94,30 @@ var _ = Describe("A share that the API server refuses", func() {
 		Entry("directories with layout Single", func(s *v1alpha1.FileShare) {
 			s.Spec.Layout, s.Spec.Directories = v1alpha1.LayoutSingle, []string{"a"}
 		}, "depth and directories are for layout Distributed"),
+		Entry("a hot directory above the share", func(s *v1alpha1.FileShare) {
+			s.Spec.HotDirectories = []v1alpha1.HotDirectories{{Paths: []string{"../a"}, DataServers: 2}}
+		}, "spec.hotDirectories[0].paths[0]", "a path below the share"),
+		Entry("a hot directory with a line break", func(s *v1alpha1.FileShare) {
+			s.Spec.HotDirectories = []v1alpha1.HotDirectories{{Paths: []string{"a\nb"}, DataServers: 2}}
+		}, "spec.hotDirectories[0].paths[0]", "a path below the share"),
+		Entry("hot directories without paths", func(s *v1alpha1.FileShare) {
+			s.Spec.HotDirectories = []v1alpha1.HotDirectories{{Paths: []string{""}, DataServers: 2}}
+		}, "spec.hotDirectories[0].paths[0]"),
+		Entry("a hot directory of one data server", func(s *v1alpha1.FileShare) {
+			s.Spec.HotDirectories = []v1alpha1.HotDirectories{{DataServers: 1}}
+		}, "spec.hotDirectories[0].dataServers", "greater than or equal to 2"),
+		Entry("a hot directory of more data servers than there can be", func(s *v1alpha1.FileShare) {
+			s.Spec.HotDirectories = []v1alpha1.HotDirectories{{DataServers: 65}}
+		}, "spec.hotDirectories[0].dataServers", "less than or equal to 64"),
+		Entry("a hot directory without a number", func(s *v1alpha1.FileShare) {
+			s.Spec.HotDirectories = []v1alpha1.HotDirectories{{Paths: []string{"a"}}}
+		}, "spec.hotDirectories[0].dataServers", "Required"),
+		Entry("paths of hot directories with layout Single", func(s *v1alpha1.FileShare) {
+			s.Spec.Layout, s.Spec.HotDirectories = v1alpha1.LayoutSingle, []v1alpha1.HotDirectories{{Paths: []string{"a"}, DataServers: 2}}
+		}, "hotDirectories[].paths is for layout Distributed"),
+		Entry("nine entries of hot directories", func(s *v1alpha1.FileShare) {
+			s.Spec.HotDirectories = slices.Repeat([]v1alpha1.HotDirectories{{DataServers: 2}}, 9)
+		}, "spec.hotDirectories", "at most 8"),
 		Entry("a depth of nine", func(s *v1alpha1.FileShare) { s.Spec.Depth = 9 }, "spec.depth", "less than or equal to 8"),
 		Entry("a name with a dot", func(s *v1alpha1.FileShare) { s.Name = "a.b" }, "metadata.name must be a DNS label (no dots)"),
 		Entry("a name that is too long", func(s *v1alpha1.FileShare) { s.Name = strings.Repeat("a", 51) }, "metadata.name must be at most 50 characters"),

@@ -222,6 +222,15 @@ func waits() []mistake {
 		{"FileShare: a quota of more than the storage has", summaryFor(share, "data", v1alpha1.ReasonQuotaAboveCapacity, func(namespace string) {
 			bounded(namespace, "20Ti", 0, 0)
 		})},
+		{"FileShare: hot directories, on volumes", summaryFor(share, "data", v1alpha1.ReasonHotDirectoriesUnsupported, func(namespace string) {
+			servingFileServer(namespace, "training", 2)
+			create(data(namespace).Hot(2).Build())
+		})},
+		{"FileShare: a path of hot directories that can't be expanded", summaryFor(share, "data", v1alpha1.ReasonInvalidHotDirectories, func(namespace string) {
+			inCeph(namespace, "training", 2)
+			runEverything(namespace, "training")
+			create(data(namespace).Hot(2, "train/{0..3}").Build())
+		})},
 		{"FileShare: nine tenths of its quota are used", summaryFor(share, "data", v1alpha1.ReasonQuotaNearlyUsed, func(namespace string) {
 			bounded(namespace, "100Mi", 100, 90)
 		})},

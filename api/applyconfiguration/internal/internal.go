@@ -693,6 +693,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 0
+    - name: hotDirectories
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.v1alpha1.HotDirectories
+          elementRelationship: atomic
     - name: ignoreDataOn
       type:
         list:
@@ -764,6 +770,18 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 20490
+- name: com.github.howdah.howdah.api.v1alpha1.HotDirectories
+  map:
+    fields:
+    - name: dataServers
+      type:
+        scalar: numeric
+    - name: paths
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.howdah.howdah.api.v1alpha1.LoadBalancer
   map:
     fields:

@@ -69,6 +69,13 @@ type ShareAttachmentSpec struct {
 	// +required
 	MaxDirectories int32 `json:"maxDirectories,omitempty"`
 
+	// hotDirectories are the directories that several data servers serve: spec.hotDirectories of the FileShare.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	HotDirectories []v1alpha1.HotDirectories `json:"hotDirectories,omitempty"`
+
 	// uid is the numeric user ID of the share's root.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294

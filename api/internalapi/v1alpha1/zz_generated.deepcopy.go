@@ -578,6 +578,13 @@ func (in *ShareAttachmentSpec) DeepCopyInto(out *ShareAttachmentSpec) {
 	*out = *in
 	out.FileServerRef = in.FileServerRef
 	out.FileShareRef = in.FileShareRef
+	if in.HotDirectories != nil {
+		in, out := &in.HotDirectories, &out.HotDirectories
+		*out = make([]apiv1alpha1.HotDirectories, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.UID != nil {
 		in, out := &in.UID, &out.UID
 		*out = new(int64)

@@ -43,6 +43,9 @@ type Backend interface {
 	EnforcesSizes(fs *v1alpha1.FileServer) (bool, string)
 	// SnapshotRefusal is why shares of a FileServer can't have snapshots, and what to do instead; "" if they can.
 	SnapshotRefusal(fs *v1alpha1.FileServer) string
+	// HotDirectoriesRefusal is why only the owner of a directory can serve it, and what to do instead; "" if other data
+	// servers can as well.
+	HotDirectoriesRefusal(fs *v1alpha1.FileServer) string
 	// IsShared reports whether all data servers use the same storage, so that each can serve every directory.
 	IsShared() bool
 	// Slots are the places of a data server for new directories.

@@ -88,6 +88,9 @@ func (b Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {
 		"ask there for: ceph fs subvolume snapshot create %s SUBVOLUME NAME --group_name GROUP; users then find it below their directories as .snap/_NAME_NUMBER", fs.Name, fs.Spec.Storage.Ceph.External.FileSystem)
 }
 
+// HotDirectoriesRefusal is empty: every data server reaches all directories, and Ceph keeps them consistent.
+func (Backend) HotDirectoriesRefusal(*v1alpha1.FileServer) string { return "" }
+
 // IsShared is true: all data servers use one file system.
 func (Backend) IsShared() bool { return true }
 

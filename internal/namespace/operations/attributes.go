@@ -148,6 +148,9 @@ func writeOnly(request []uint32) bool {
 func (c *compound) getattr(ctx context.Context, op *nfsv4.NfsArgop4_OP_GETATTR) nfsv4.NfsResop4 {
 	request := op.Opgetattr.AttrRequest
 	e, status := c.entry()
+	if status == nfsv4.NFS4_OK && e.Junction() && hasBit(request, nfsv4.FATTR4_FS_LOCATIONS) {
+		c.route(&e)
+	}
 	switch {
 	case status != nfsv4.NFS4_OK:
 		return session.Fail(op, status)

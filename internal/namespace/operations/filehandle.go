@@ -140,6 +140,7 @@ func (c *compound) lookup(ctx context.Context, name string) nfsv4.Nfsstat4 {
 		return nfsv4.NFS4ERR_STALE
 	}
 	if e.Junction() {
+		c.route(&e)
 		good := e.Target.Serves && c.h.Reachable(e.Target.Server) && len(c.locations(&e)) > 0
 		if c.awaitsOwner(&e, good) {
 			return nfsv4.NFS4ERR_DELAY

@@ -68,11 +68,15 @@ type Handler struct {
 	Config
 	delays delays
 	fresh  fresh
+	routes routes
 }
 
 // New makes a Handler.
 func New(config Config) *Handler {
-	return &Handler{Config: config, delays: delays{now: config.Now, limit: config.MaxWait, waits: map[string]wait{}}}
+	return &Handler{
+		Config: config, delays: delays{now: config.Now, limit: config.MaxWait, waits: map[string]wait{}},
+		routes: routes{now: config.Now, directories: map[tree.ID]map[netip.Addr]*route{}},
+	}
 }
 
 // Begin implements session.Handler.

@@ -11,17 +11,28 @@ import (
 // outside may be one network (docs/design/2026-11-26-addresses.md).
 const DoorOutside = "outside"
 
-// locations are the addresses and host names of a junction's data server for the caller. None: it has none there yet.
+// locations are the addresses and host names of a junction's data server for the caller, and then those of others that serve it. None:
+// it has none there yet. Linux mounts the first that it can (try_location of fs/nfs/nfs4namespace.c).
 func (c *compound) locations(e *tree.Entry) []string {
-	switch {
-	case !e.Junction():
-		return nil
-	case c.caller.Door == DoorOutside:
-		return ofFamily(e.Target.Outside, c.caller.Addr)
-	case e.Target.Address == "":
+	if !e.Junction() {
 		return nil
 	}
-	return []string{e.Target.Address}
+	all := c.addresses(e.Target)
+	for _, next := range e.Next {
+		all = append(all, c.addresses(next)...)
+	}
+	return all
+}
+
+// addresses are those of a data server for the caller.
+func (c *compound) addresses(target *tree.Target) []string {
+	switch {
+	case c.caller.Door == DoorOutside:
+		return ofFamily(target.Outside, c.caller.Addr)
+	case target.Address == "":
+		return nil
+	}
+	return []string{target.Address}
 }
 
 // awaitsOwner tells whether to put a client off because the data server of a junction does not serve it yet, or has no
@@ -41,7 +52,7 @@ func ofFamily(all []string, client netip.Addr) []string {
 		}
 	}
 	if len(same) == 0 {
-		return all
+		same = append(same, all...)
 	}
 	return same
 }

@@ -63,7 +63,7 @@ func (c *compound) referred(ctx context.Context, e *tree.Entry, request []uint32
 // by that data server since.
 func (c *compound) isOutdated(e *tree.Entry) bool {
 	now, ok := c.h.Tree.Get(e.ID)
-	return !ok || now.Target == nil || now.Target.Server != e.Target.Server
+	return !ok || now.Target == nil || now.Target.Server != e.Directory.Server
 }
 
 // change is the change attribute of a directory as clients get it.

@@ -13,8 +13,10 @@ type Entry struct {
 	Rel string
 	// Directory is nil above the shares, for a share's root and for directories that are only implied.
 	Directory *Directory
-	// Target is set for a junction.
+	// Target is set for a junction: its owner, or the data server that a client of a hot directory is sent to.
 	Target *Target
+	// Next are the targets that a client of a hot directory can try after Target.
+	Next []*Target
 
 	Owner, Group, Mode uint32
 	Change             uint64

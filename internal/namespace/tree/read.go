@@ -22,9 +22,12 @@ func (t *Tree) entry(n *node) Entry {
 	return e
 }
 
-func (t *Tree) target(s *Share, r *Directory) *Target {
-	out := &Target{Server: r.Server, Volume: r.Volume, Path: ExportPath(s.Name, r.Volume, r.Path)}
-	if server := t.servers[r.Server]; server != nil {
+func (t *Tree) target(s *Share, r *Directory) *Target { return t.targetOn(s, r, r.Server) }
+
+// targetOn is the target with a data server, the owner or another one that has the same directories. t.mu is held.
+func (t *Tree) targetOn(s *Share, r *Directory, name string) *Target {
+	out := &Target{Server: name, Volume: r.Volume, Path: ExportPath(s.Name, r.Volume, r.Path)}
+	if server := t.servers[name]; server != nil {
 		out.Address, out.Outside = server.Address, server.Outside
 		out.Serves = server.Address != "" && server.Serves[s.Name] && r.State != internalv1.DirectoryMissing && !t.isOtherRoot(s, r)
 	}

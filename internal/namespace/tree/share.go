@@ -9,6 +9,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/hotdirectories"
 )
 
 // SquashedID is the user and group that squashed callers become, as in ganesha.
@@ -30,9 +31,11 @@ type Share struct {
 	MaxDirectories int
 	// IgnoreDataOn are data servers that the share has given up: nothing is placed there.
 	IgnoreDataOn []string
-	Owner        uint32
-	Group        uint32
-	Mode         uint32
+	// Hot says which directories several data servers serve.
+	Hot   hotdirectories.Rules
+	Owner uint32
+	Group uint32
+	Mode  uint32
 	// InventoryGeneration is that of the inventories that the operator waits for. Inventoried: no data server can have a directory
 	// of the share that has no ShareDirectory.
 	InventoryGeneration int64
@@ -73,6 +76,8 @@ func NewShare(o fleet.Share) *Share {
 		Owner: uint32(*o.UserID), Group: uint32(*o.GroupID), Mode: ParseMode(o.Mode), Created: o.Created,
 		InventoryGeneration: o.InventoryGeneration, Inventoried: o.Inventoried, AcceptedLosses: o.AcceptedLosses,
 	}
+	// The operator reports what can't be expanded.
+	s.Hot, _ = hotdirectories.Parse(o.HotEntries(), s.Depth)
 	if o.Access == nil {
 		s.rules = []rule{{nodes: true, anyPort: true, Access: Access{Squash: v1alpha1.SquashNone}}}
 	}

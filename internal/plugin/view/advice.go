@@ -84,6 +84,9 @@ var advice = map[string]string{
 	v1alpha1.ReasonQuotaAboveCapacity: "Lower spec.quota.size, or add storage: the quota is then set by itself.",
 	v1alpha1.ReasonQuotaNearlyUsed:    "Raise spec.quota.size, which takes effect at once, or remove files.",
 
+	v1alpha1.ReasonHotDirectoriesUnsupported: "The share is served without hot directories: each directory by its owner. See docs/kinds/fileshare.md#hot-directories.",
+	v1alpha1.ReasonInvalidHotDirectories:     "Correct the entry of spec.hotDirectories that the message names. The other entries are used.",
+
 	v1alpha1.ReasonSnapshotNotFound: "To list snapshots: kubectl get filesharesnapshots. If the name in spec.source is wrong, delete the share and make it again: the source can't be changed.",
 	v1alpha1.ReasonCloning:          "The storage copies in the background, which can take hours. The share can be used, and gets its claim, when the copy is complete.",
 	v1alpha1.ReasonCloneRefused:     "Delete the share and make it again as the message says: the source of a share can't be changed. See docs/kinds/fileshare.md#from-a-snapshot.",

@@ -292,7 +292,7 @@ var ofServers = map[string]bool{
 func (e *explainer) fileShare(share *v1alpha1.FileShare) {
 	types := []string{
 		v1alpha1.FileShareCloned, v1alpha1.FileSharePlaced, v1alpha1.FileShareExported, v1alpha1.FileShareInventoried, v1alpha1.FileShareJunctionsResolved,
-		v1alpha1.FileShareClaimAvailable, v1alpha1.FileShareQuotaEnforced,
+		v1alpha1.FileShareClaimAvailable, v1alpha1.FileShareQuotaEnforced, v1alpha1.FileShareHotDirectoriesServed,
 	}
 	namespace := naming.ServerNamespace(share)
 	waits := slices.ContainsFunc(types, func(t string) bool { return ofServers[reasonOf(share.Status.Conditions, t)] })

@@ -27,6 +27,12 @@ type FileShareSpecApplyConfiguration struct {
 	// expanded: "train/{0..15}", "{train,valid}/{00..07}". Clients create more with mkdir. A directory that is removed
 	// from this list is deleted only if it is empty.
 	Directories []string `json:"directories,omitempty"`
+	// hotDirectories are directories that several data servers serve at the same time. Each client is sent to one of
+	// them and stays there, so that many clients read one directory faster than one data server can send. It requires
+	// storage that all data servers share. On other storage the condition HotDirectoriesServed is False and the share
+	// is not Ready, but it is served. The first entry that has a directory applies. Unset: only the owner of a directory
+	// serves it.
+	HotDirectories []HotDirectoriesApplyConfiguration `json:"hotDirectories,omitempty"`
 	// maxDirectories is the maximum number of directories of the share at its depth and above, declared or made by
 	// clients; unset means 10000. Beyond it, mkdir fails with "Disk quota exceeded". Each directory is an API object.
 	MaxDirectories *int32 `json:"maxDirectories,omitempty"`
@@ -110,6 +116,19 @@ func (b *FileShareSpecApplyConfiguration) WithDepth(value int32) *FileShareSpecA
 func (b *FileShareSpecApplyConfiguration) WithDirectories(values ...string) *FileShareSpecApplyConfiguration {
 	for i := range values {
 		b.Directories = append(b.Directories, values[i])
+	}
+	return b
+}
+
+// WithHotDirectories adds the given value to the HotDirectories field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the HotDirectories field.
+func (b *FileShareSpecApplyConfiguration) WithHotDirectories(values ...*HotDirectoriesApplyConfiguration) *FileShareSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHotDirectories")
+		}
+		b.HotDirectories = append(b.HotDirectories, *values[i])
 	}
 	return b
 }

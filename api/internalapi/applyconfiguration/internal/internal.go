@@ -511,6 +511,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: gid
       type:
         scalar: numeric
+    - name: hotDirectories
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.v1alpha1.HotDirectories
+          elementRelationship: atomic
     - name: ignoreDataOn
       type:
         list:
@@ -1053,6 +1059,18 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.howdah.howdah.api.v1alpha1.EndCause
   scalar: string
+- name: com.github.howdah.howdah.api.v1alpha1.HotDirectories
+  map:
+    fields:
+    - name: dataServers
+      type:
+        scalar: numeric
+    - name: paths
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.howdah.howdah.api.v1alpha1.ServerEnd
   map:
     fields:

@@ -28,6 +28,8 @@ type ShareAttachmentSpecApplyConfiguration struct {
 	Depth *int32 `json:"depth,omitempty"`
 	// maxDirectories is the maximum number of directories of the share at its depth and above it.
 	MaxDirectories *int32 `json:"maxDirectories,omitempty"`
+	// hotDirectories are the directories that several data servers serve: spec.hotDirectories of the FileShare.
+	HotDirectories []apiv1alpha1.HotDirectories `json:"hotDirectories,omitempty"`
 	// uid is the numeric user ID of the share's root.
 	UID *int64 `json:"uid,omitempty"`
 	// gid is the numeric group ID of the share's root.
@@ -110,6 +112,16 @@ func (b *ShareAttachmentSpecApplyConfiguration) WithDepth(value int32) *ShareAtt
 // If called multiple times, the MaxDirectories field is set to the value of the last call.
 func (b *ShareAttachmentSpecApplyConfiguration) WithMaxDirectories(value int32) *ShareAttachmentSpecApplyConfiguration {
 	b.MaxDirectories = &value
+	return b
+}
+
+// WithHotDirectories adds the given value to the HotDirectories field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the HotDirectories field.
+func (b *ShareAttachmentSpecApplyConfiguration) WithHotDirectories(values ...apiv1alpha1.HotDirectories) *ShareAttachmentSpecApplyConfiguration {
+	for i := range values {
+		b.HotDirectories = append(b.HotDirectories, values[i])
+	}
 	return b
 }
 
