@@ -324,6 +324,7 @@ func runScenarios(t *testing.T) {
 		{"a slow start leaves clients their grace", graceIsForClients},
 		{"clients of a long outage reclaim", clientsOfALongOutage},
 		{"lost clients make grace no longer", lostClients},
+		{"idle clients are not waited for after a stop", idleClients},
 		{"a rule may have an address twice", addressTwice},
 		{"a data server on its node's network has other ports, and knows its clients by another host name", onANodesNetwork},
 		{"a client that reclaims may finish", whoReclaimsMayFinish},

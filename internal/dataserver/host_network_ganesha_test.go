@@ -39,8 +39,8 @@ func onANodesNetwork(t *testing.T) {
 	mustWork(t, "let all write", os.Chmod(folder+"/file", 0o666))
 	before := dialWireAs(t, owner, address, 1)
 	before.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	results := before.results(user, append(lookUp("alpha", "0", "file"), &nfsv4.NfsArgop4_OP_GETFH{})...)
-	handle := results[len(results)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
+	before.opens(openBy(owner, "file"))
+	handle := before.handle(user, lookUp("alpha", "0", "file")...)
 	if used, err := s.options.ganesha().ReadConnections(); err != nil || used == 0 {
 		t.Errorf("%d connections are counted: %v", used, err)
 	}

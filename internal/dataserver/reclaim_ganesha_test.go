@@ -41,16 +41,52 @@ func fileBeforeAKill(t *testing.T, s *dataServer, folder string) (pid int, file 
 	return pid, file
 }
 
+// openBy opens a file of the current directory for writing, as reclaimBy claims it again.
+func openBy(owner, file string) operation {
+	return &nfsv4.NfsArgop4_OP_OPEN{Opopen: nfsv4.Open4args{
+		ShareAccess: nfsv4.OPEN4_SHARE_ACCESS_WRITE,
+		Owner:       nfsv4.OpenOwner4{Owner: []byte(owner)},
+		Openhow:     &nfsv4.Openflag4_default{Opentype: nfsv4.OPEN4_NOCREATE},
+		Claim:       &nfsv4.OpenClaim4_CLAIM_NULL{File: file},
+	}}
+}
+
 // fileOfAClient makes a client that ganesha remembers, and a file in the folder of share alpha. It returns the file's handle.
 func fileOfAClient(t *testing.T, folder string) (file operation) {
 	t.Helper()
+	_, file = clientWithFile(t, folder)
+	return file
+}
+
+// openFileOfAClient is fileOfAClient, and the client has the file open: after a stop in order only such are waited for.
+func openFileOfAClient(t *testing.T, folder string) (file operation) {
+	t.Helper()
+	w, file := clientWithFile(t, folder)
+	w.opens(openBy("process", "file"))
+	return file
+}
+
+// opens opens a file in share alpha when grace has ended.
+func (w *wire) opens(open operation) {
+	w.t.Helper()
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		status := w.Run(user, append(lookUp("alpha", "0"), open)...)
+		if status == nfsv4.NFS4_OK {
+			return
+		}
+		if status != nfsv4.NFS4ERR_GRACE || time.Since(began) > timeout {
+			w.t.Fatalf("OPEN: %s", client.StatusName(status))
+		}
+	}
+}
+
+func clientWithFile(t *testing.T, folder string) (before *wire, file operation) {
+	t.Helper()
 	mustWork(t, "make a file", os.WriteFile(folder+"/file", nil, 0o666))
 	mustWork(t, "let all write", os.Chmod(folder+"/file", 0o666))
-	before := dialWire(t, "10.99.0.1:2049", 1) // The only client: ganesha waits for all that it had.
+	before = dialWire(t, "10.99.0.1:2049", 1) // The only client: ganesha waits for all that it had.
 	before.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
-	results := before.results(user, append(lookUp("alpha", "0", "file"), &nfsv4.NfsArgop4_OP_GETFH{})...)
-	handle := results[len(results)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
-	return &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: handle}}
+	return before, &nfsv4.NfsArgop4_OP_PUTFH{Opputfh: nfsv4.Putfh4args{Object: before.handle(user, lookUp("alpha", "0", "file")...)}}
 }
 
 // graceIsForClients: a start may take longer than the grace period (a storage that is slow to mount, a busy node), so that no client could have
@@ -193,7 +229,7 @@ func clientsOfALongOutage(t *testing.T) {
 	s := boot(t, "outage", 1)
 	s.apply(shortTimes(grace))
 	before := s.settle()
-	file := fileOfAClient(t, "/volumes/outage/0/alpha")
+	file := openFileOfAClient(t, "/volumes/outage/0/alpha")
 	s.stop()
 
 	s = bootAgain(t, "outage", 1, awayFor(before, 20*time.Second))
@@ -218,8 +254,10 @@ func lostClients(t *testing.T) {
 	s := boot(t, "lost-clients", 1)
 	s.apply(shortTimes(grace))
 	before := s.settle()
-	file := fileOfAClient(t, "/volumes/lost-clients/0/alpha")
-	wireFrom(t, "a client on the lost node", lost).results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	file := openFileOfAClient(t, "/volumes/lost-clients/0/alpha")
+	onLost := wireFrom(t, "a client on the lost node", lost)
+	onLost.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	onLost.opens(openBy("another process", "file"))
 	s.stop()
 
 	s = bootAgain(t, "lost-clients", 1, awayFor(before, away*time.Second))
@@ -238,6 +276,45 @@ func lostClients(t *testing.T) {
 	if took := time.Since(began); took < (grace-2)*time.Second {
 		t.Errorf("grace ended after %s: the lost client had not as long as after any other start", took)
 	}
+}
+
+// idleClients: a client with nothing open notices a restart when it next renews its lease, seconds later. After a stop in order ganesha knows that it has nothing
+// to reclaim, and others don't wait for it.
+func idleClients(t *testing.T) {
+	s := boot(t, "idle", 1)
+	times := func(spec *dataservertest.Wanted) {
+		spec.LeaseSeconds, spec.GraceSeconds = 10, 60
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	}
+	s.apply(times)
+	before := s.settle()
+	file := openFileOfAClient(t, "/volumes/idle/0/alpha")
+	wireFrom(t, "a client that looks", "10.99.0.2").results(user, append(lookUp("alpha", "0", "file"), &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})...)
+	closes := wireFrom(t, "a client that has closed its file", "10.99.0.2")
+	closes.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	results := closes.results(user, append(lookUp("alpha", "0"), openBy("reader", "file"), &nfsv4.NfsArgop4_OP_GETFH{})...)
+	open := openedState(results[len(results)-2])
+	closes.results(user, file, &nfsv4.NfsArgop4_OP_CLOSE{Opclose: nfsv4.Close4args{OpenStateid: open}})
+	s.graceEndsWithin(time.Second, closes)
+	s.stop()
+
+	s = bootAgain(t, "idle", 1, before)
+	s.apply(times)
+	s.settle()
+	other := dialWireAs(t, "another client", "10.99.0.1:2049", 1)
+	for range 20 {
+		other.Run(user, lookUp("alpha", "0")...)
+		time.Sleep(50 * time.Millisecond)
+	}
+	if !s.supervisor.State().InGrace {
+		t.Error("grace has ended, and the client with an open file has not come back")
+	}
+	came := dialWire(t, "10.99.0.1:2049", 1)
+	if status := came.Run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
+		t.Fatalf("the client with an open file is refused to reclaim it with %s", client.StatusName(status))
+	}
+	came.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	s.graceEndsWithin(5*time.Second, came)
 }
 
 // whoReclaimsMayFinish: reclaiming takes longer than grace where the storage stands still meanwhile.
