@@ -45,6 +45,7 @@ type server struct {
 	reachability *reachability
 	watcher      *watcher
 	metrics      *serverMetrics
+	room         *waitingRoom
 
 	// calls is nil until there is a server for clients.
 	calls     atomic.Pointer[rpc.Server]
@@ -135,7 +136,8 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.watcher.addressesChanged = s.leave
+	s.room = newWaitingRoom(waitingTime, s.RPC.Connections, s.metrics.waiting.Inc, s.Log)
+	s.watcher.addressesChanged, s.watcher.serverComes = s.leave, s.room.serverComes
 	s.countTree()
 	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"syscall"
 	"time"
 
@@ -13,9 +14,16 @@ import (
 )
 
 const (
-	// waitingTime is how long a connection waits, and the most that it adds to the pause of a client with one connection. Each leaves an entry in the
-	// connection tracking of the client's node for 10 s, and is work for both ends: a shorter time is worth little.
-	waitingTime = 500 * time.Millisecond
+	// waitingTime is how long a connection waits while no data server comes, and the most that it adds to a client's pause if no report of one comes.
+	// Each leaves an entry in the connection tracking of the client's node for 10 s, which leads the next connection from the same port back here. Linux
+	// takes one of some 400 ports at random, and with nconnect=16 takes many when the data server is back.
+	waitingTime = 2 * time.Second
+	// comingTime is how long a connection waits for comingFor after a data server has reported that it comes: new connections are led to it any moment now.
+	// A shorter time would pass for the answer of a data server (client.Knock).
+	comingTime = 500 * time.Millisecond
+	comingFor  = 5 * time.Second
+	// leadTime is how long connections that have waited already stay then, so that the next connection is led to the data server.
+	leadTime = 250 * time.Millisecond
 	// waitingBuffer bounds what a client can send meanwhile, in bytes; the kernel doubles it. It is not read.
 	waitingBuffer = 4 << 10
 	// acceptAgain is the pause after a connection could not be accepted, for want of file descriptors, say.
@@ -26,17 +34,57 @@ const (
 // let in, get no answer, and are reset after a while; their clients connect again at once, by then maybe to the next pod. Linux' client, refused, would
 // come back after 3 s, 6 s, 12 s and so on (xprt_reconnect_backoff). It is a reset: after an orderly end it may wait, too.
 type waitingRoom struct {
-	// stay is how long each waits, places how many do at a time. More wait in the kernel's queue: reset at once they would be back at once.
+	// stay is how long each waits while no data server comes, places how many do at a time. More wait in the kernel's queue: reset at once they would be
+	// back at once.
 	stay    time.Duration
 	places  int
 	entered func()
 	log     *slog.Logger
+
+	// news has a token when a data server comes.
+	news  chan struct{}
+	mutex sync.Mutex
+	// came is when a data server last reported that it comes.
+	came time.Time
+}
+
+func newWaitingRoom(stay time.Duration, places int, entered func(), log *slog.Logger) *waitingRoom {
+	return &waitingRoom{stay: stay, places: places, entered: entered, log: log, news: make(chan struct{}, 1)}
 }
 
 // waiting is one who waits.
 type waiting struct {
 	connection net.Conn
-	until      time.Time
+	since      time.Time
+}
+
+// serverComes has all who wait try again soon: a data server has reported that it starts. It does not block.
+func (w *waitingRoom) serverComes() {
+	w.mutex.Lock()
+	w.came = time.Now()
+	w.mutex.Unlock()
+	select {
+	case w.news <- struct{}{}:
+	default: // The one before was not read yet.
+	}
+}
+
+// until is when one who waits since a moment is reset, as far as is known. Who came first goes first.
+func (w *waitingRoom) until(since time.Time) time.Time {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	until := since.Add(w.stay)
+	if w.came.IsZero() || since.After(w.came.Add(comingFor)) {
+		return until
+	}
+	soon := since.Add(comingTime)
+	if lead := w.came.Add(leadTime); lead.After(soon) {
+		soon = lead
+	}
+	if soon.Before(until) {
+		return soon
+	}
+	return until
 }
 
 // waitingRoom lets clients of data servers wait until the context ends. Without it a namespace server serves all the same.
@@ -49,8 +97,7 @@ func (s *server) waitingRoom(ctx context.Context) {
 		s.Log.Error("clients of data servers without a pod are refused, and come back seconds later", "err", err)
 		return
 	}
-	room := &waitingRoom{stay: waitingTime, places: s.RPC.Connections, entered: s.metrics.waiting.Inc, log: s.Log}
-	room.serve(ctx, listener)
+	s.room.serve(ctx, listener)
 }
 
 func listenForWaiting(ctx context.Context, address string) (net.Listener, error) {
@@ -76,8 +123,8 @@ func (w *waitingRoom) serve(ctx context.Context, listener net.Listener) {
 	dismissed := make(chan struct{})
 	go func() {
 		defer close(dismissed)
-		for next := range queue { // All wait as long, so who came first goes first.
-			pause(ctx, time.Until(next.until))
+		for next := range queue {
+			w.await(ctx, next)
 			reset(next.connection)
 			<-places
 		}
@@ -98,10 +145,27 @@ func (w *waitingRoom) serve(ctx context.Context, listener net.Listener) {
 			continue
 		}
 		w.entered()
-		queue <- waiting{connection, time.Now().Add(w.stay)}
+		queue <- waiting{connection, time.Now()}
 	}
 	close(queue)
 	<-dismissed
+}
+
+// await returns when one who waits is to be reset, or with the context.
+func (w *waitingRoom) await(ctx context.Context, who waiting) {
+	for {
+		left := time.Until(w.until(who.since))
+		if left <= 0 || ctx.Err() != nil {
+			return
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C:
+		case <-w.news:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
 }
 
 // pause ends early with the context.

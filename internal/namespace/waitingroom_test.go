@@ -3,6 +3,7 @@ package namespace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync/atomic"
@@ -10,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	k8s "sigs.k8s.io/controller-runtime/pkg/client"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/naming"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -21,7 +26,7 @@ func openWaitingRoom(t *testing.T, stay time.Duration, places int) (address stri
 		t.Fatal(err)
 	}
 	entered = &atomic.Int32{}
-	room := &waitingRoom{stay: stay, places: places, entered: func() { entered.Add(1) }, log: slog.New(slog.DiscardHandler)}
+	room := newWaitingRoom(stay, places, func() { entered.Add(1) }, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -133,4 +138,50 @@ func TestTheWaitingRoomEndsWithTheContext(t *testing.T) {
 		_ = connection.Close()
 		t.Error("it still listens")
 	}
+}
+
+func TestHowLongOneWaits(t *testing.T) {
+	const stay = 2 * time.Second
+	came := time.Now()
+	for name, tc := range map[string]struct {
+		since time.Duration // After a data server has reported that it comes.
+		want  time.Duration // The same.
+	}{
+		"one that has waited already tries again when connections are led there": {-time.Second, leadTime},
+		"one that has just come is not taken for one that a data server refuses": {-comingTime / 10, comingTime - comingTime/10},
+		"who comes later": {time.Second, time.Second + comingTime},
+		"who comes when it should be there for long": {comingFor + time.Second, comingFor + time.Second + stay},
+		"who would go anyway":                        {leadTime/2 - stay, leadTime / 2},
+	} {
+		room := &waitingRoom{stay: stay}
+		if got := room.until(came.Add(tc.since)); !got.Equal(came.Add(tc.since + stay)) {
+			t.Errorf("%s, and none comes: %s", name, got.Sub(came))
+		}
+		room.came = came
+		if got := room.until(came.Add(tc.since)); !got.Equal(came.Add(tc.want)) {
+			t.Errorf("%s: %s after its report, want %s", name, got.Sub(came), tc.want)
+		}
+	}
+}
+
+// The next pod of a data server has reported: connections are led to it any moment.
+func TestWhoWaitsTriesAgainWhenADataServerComes(t *testing.T) {
+	w := newWorld(t, 1)
+	server := w.serve("a")
+	for i := range 20 { // Everything may take longer than one waits, once.
+		visit := waitThere(t, server.waitingRoom)
+		time.Sleep(comingTime)
+		owner := &internalv1.DataServer{}
+		if err := w.api.Get(t.Context(), k8s.ObjectKey{Namespace: w.namespace, Name: naming.DataServer(fileServer, 0)}, owner); err != nil {
+			t.Fatal(err)
+		}
+		owner.Status.PodUID = fmt.Sprint("pod-", i)
+		if err := w.api.Status().Update(t.Context(), owner); err != nil {
+			t.Fatal(err)
+		}
+		if v := <-visit; errors.Is(v.err, syscall.ECONNRESET) && v.took >= comingTime && v.took < waitingTime-leadTime {
+			return
+		}
+	}
+	t.Error("those who wait do not hear that a data server comes")
 }

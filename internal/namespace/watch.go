@@ -36,6 +36,10 @@ type watcher struct {
 	synced atomic.Pointer[[]toolscache.InformerSynced]
 	// addressesChanged is called when data servers come, go or move.
 	addressesChanged func()
+	// serverComes is called when a data server reports from another pod than before. pods are their UIDs, by data server; only the handler of
+	// data servers uses them.
+	serverComes func()
+	pods        map[string]string
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -63,7 +67,7 @@ func newWatcher(config *rest.Config, scheme *runtime.Scheme, o *Options, t *tree
 	if err != nil {
 		return nil, fmt.Errorf("prepare to watch the API: %w", err)
 	}
-	return &watcher{tree: t, leader: leader, cache: c, identified: make(chan struct{})}, nil
+	return &watcher{tree: t, leader: leader, cache: c, identified: make(chan struct{}), pods: map[string]string{}}, nil
 }
 
 // slimExport leaves out an export's access rules, which are read of the share: the longest take some 130 KiB of memory, on
@@ -157,12 +161,17 @@ func (w *watcher) setServer(o *internalv1.DataServer) {
 	if !known || before.Address != o.Spec.Address {
 		w.addressesChanged()
 	}
+	if pod := o.Status.PodUID; pod != w.pods[o.Name] {
+		w.pods[o.Name] = pod
+		w.serverComes()
+	}
 	w.once.Do(func() { close(w.identified) })
 	w.leader.ServerChanged(o.Name)
 }
 
 func (w *watcher) deleteServer(o *internalv1.DataServer) {
 	w.tree.DeleteServer(o.Name)
+	delete(w.pods, o.Name)
 	w.addressesChanged()
 }
 
