@@ -20,6 +20,7 @@ func TestKernels(t *testing.T) {
 	t.Run("access rules change under mounts", w.testAccess)
 	t.Run("a share is made again under mounts", w.testMadeAgain)
 	t.Run("howdah load finds nothing wrong while a ganesha is killed", w.testLoad)
+	t.Run("a data server is replaced on purpose", w.testReplacedServer)
 	t.Run("a directory moves to another data server", w.testMoves)
 	t.Run("clients go on when their namespace server is lost", w.testLostNamespaceServer)
 	t.Run("clients sleep", w.testSleep)

@@ -123,7 +123,7 @@ func (w *world) copyDirectory(t *testing.T, share, path string, from, to int, ha
 func (m *copyMove) write(outcome moving.Outcome) {
 	m.t.Helper()
 	directory := &internalv1.ShareDirectory{}
-	m.edit(directory, naming.Directory(fileServer, m.share, m.path), func() {
+	m.edit(m.t, directory, naming.Directory(fileServer, m.share, m.path), func() {
 		directory.Spec.Move = m.now
 		switch outcome {
 		case moving.Flip:
@@ -140,7 +140,7 @@ func (m *copyMove) write(outcome moving.Outcome) {
 func (m *copyMove) give(owner, peer int, role internalv1.MoveRole, outcome moving.Outcome) {
 	m.t.Helper()
 	server := &internalv1.DataServer{}
-	m.edit(server, naming.DataServer(fileServer, int32(owner)), func() {
+	m.edit(m.t, server, naming.DataServer(fileServer, int32(owner)), func() {
 		server.Spec.Moves = nil
 		if outcome == moving.Done {
 			return
@@ -154,16 +154,16 @@ func (m *copyMove) give(owner, peer int, role internalv1.MoveRole, outcome movin
 }
 
 // edit changes an object.
-func (m *copyMove) edit(o client.Object, name string, change func()) {
-	m.t.Helper()
-	err := m.api.Get(m.t.Context(), types.NamespacedName{Namespace: kubeNamespace, Name: name}, o)
+func (w *world) edit(t *testing.T, o client.Object, name string, change func()) {
+	t.Helper()
+	err := w.api.Get(t.Context(), types.NamespacedName{Namespace: kubeNamespace, Name: name}, o)
 	if err == nil {
 		before := o.DeepCopyObject().(client.Object)
 		change()
-		err = m.api.Patch(m.t.Context(), o, client.MergeFrom(before))
+		err = w.api.Patch(t.Context(), o, client.MergeFrom(before))
 	}
 	if err != nil {
-		m.t.Fatal(err)
+		t.Fatal(err)
 	}
 }
 

@@ -121,7 +121,7 @@ func becomeOwner(name, lower, folder string) error {
 	capabilities := "-all,+" + strings.ToLower(strings.Join(serverpod.Capabilities, ",+"))
 	args := []string{
 		"/usr/bin/setpriv", "--no-new-privs", "--bounding-set", capabilities, "--inh-caps", "-all",
-		"/run/howdah", "server", "--data-server", name, "--namespace", kubeNamespace, "--pod-ip", os.Getenv("POD_IP"), "--node-name", "here",
+		"/run/howdah", "server", "--data-server", name, "--namespace", kubeNamespace, "--pod-ip", os.Getenv("POD_IP"), "--node-name", "here", "--pod-uid", os.Getenv("POD_UID"),
 		"--" + serverpod.FlagGaneshaRoot, serverpod.GaneshaRoot,
 	}
 	return become(root, args, []string{"KUBECONFIG=/run/kubeconfig", "PATH=/usr/bin:/usr/sbin"})

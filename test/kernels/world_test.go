@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -207,7 +208,7 @@ func (w *world) startOwner(i int) {
 	}
 	w.owners[i] = w.program(name, &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC, Pdeathsig: syscall.SIGKILL,
-	}, []string{envStage + "=" + stageOwner, "POD_IP=" + ownerAddress(i)},
+	}, []string{envStage + "=" + stageOwner, "POD_IP=" + ownerAddress(i), "POD_UID=" + string(uuid.NewUUID())},
 		"ip", "netns", "exec", ownerNetwork(i), self, name, w.ganesha, folder)
 }
 
