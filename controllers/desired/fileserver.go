@@ -47,6 +47,8 @@ type FileServerInput struct {
 	OutsideReplaced map[string]bool
 	// WaitingRooms are the addresses of namespace servers at which clients of data servers without a pod can wait.
 	WaitingRooms []netip.Addr
+	// Starting are, by data server, the addresses of pods that do not serve yet, and hold their clients' connections until they do.
+	Starting map[string]netip.AddrPort
 	// CertificatesLost is how often the certificates of this FileServer were lost and replaced.
 	CertificatesLost int32
 	// NetworkPolicies are made for the pods, unless nil.

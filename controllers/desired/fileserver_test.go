@@ -81,6 +81,7 @@ func TestFileServerChildren(t *testing.T) {
 		Images:     images, Replicas: 2,
 		Addresses:       map[string]string{"training": "10.0.0.9", "training-0": "10.0.0.10", "training-1": "10.0.0.11"},
 		WaitingRooms:    []netip.Addr{netip.MustParseAddr("10.244.1.7")},
+		Starting:        map[string]netip.AddrPort{"training-1": netip.MustParseAddrPort("10.0.0.1:20500")},
 		NodeNetworks:    []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")},
 		NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"},
 		Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")},

@@ -28,14 +28,18 @@ func waitingRoomSlice(in FileServerInput, ordinal int32) *discoveryv1ac.Endpoint
 	return waitingRoom(in, server, server, family)
 }
 
-// waitingRoom is the slice of a data server's Service with the waiting rooms of a family; nil if there is none. Its
-// endpoints have no node. A Service with externalTrafficPolicy Local therefore leads no client there that comes from outside,
+// waitingRoom is the slice of a data server's Service with the waiting rooms of a family; nil if there is none. While a pod
+// starts that holds its clients' connections, it has the pod instead. Its endpoints have no node. A Service with externalTrafficPolicy Local therefore leads no client there that comes from outside,
 // and a load balancer that looks for nodes with endpoints does not take a namespace server's node for the data server's.
 // While the data server has no pod, kube-proxy then drops who comes from outside, as it does where a Service has endpoints
 // on other nodes only, and does not refuse them: the client's kernel sends its SYN again after 1, 3 and 7 s.
 func waitingRoom(in FileServerInput, server, service string, family discoveryv1.AddressType) *discoveryv1ac.EndpointSliceApplyConfiguration {
+	rooms, port := in.WaitingRooms, int32(v1alpha1.WaitingRoomPort)
+	if starting, is := in.Starting[server]; is && starting.Addr().Is4() == (family == discoveryv1.AddressTypeIPv4) {
+		rooms, port = []netip.Addr{starting.Addr()}, int32(starting.Port())
+	}
 	var endpoints []*discoveryv1ac.EndpointApplyConfiguration
-	for _, room := range in.WaitingRooms {
+	for _, room := range rooms {
 		if room.Is4() == (family == discoveryv1.AddressTypeIPv4) {
 			endpoints = append(endpoints, discoveryv1ac.Endpoint().
 				WithAddresses(room.String()).
@@ -54,5 +58,5 @@ func waitingRoom(in FileServerInput, server, service string, family discoveryv1.
 		WithAddressType(family).
 		WithEndpoints(endpoints...).
 		// Ports are matched by name. The Service's other ports lead nowhere.
-		WithPorts(discoveryv1ac.EndpointPort().WithName(portNFS).WithPort(v1alpha1.WaitingRoomPort).WithProtocol(corev1.ProtocolTCP))
+		WithPorts(discoveryv1ac.EndpointPort().WithName(portNFS).WithPort(port).WithProtocol(corev1.ProtocolTCP))
 }

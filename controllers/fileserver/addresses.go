@@ -8,8 +8,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
@@ -56,6 +58,40 @@ func (o *observed) waitingRooms() []netip.Addr {
 	}
 	slices.SortFunc(ready, netip.Addr.Compare)
 	return slices.Compact(ready)
+}
+
+// starting are, by data server, the addresses of pods that start and hold ganesha's port already: who connects there waits in the kernel, and is
+// served as soon as ganesha is up. The kubelet says that such a pod is ready a second or two later: it looks once a second which containers have
+// started, and asks then.
+func (o *observed) starting(replicas int32) map[string]netip.AddrPort {
+	found := map[string]netip.AddrPort{}
+	for ordinal := range replicas {
+		name := naming.DataServer(o.fileServer.Name, ordinal)
+		pod, dataServer := o.podOf(name), o.dataServers[name]
+		if pod == nil || pod.DeletionTimestamp != nil || podReady(pod) || hasRestarted(pod) || !o.isNodeReady(pod.Spec.NodeName) || !holdsPort(&dataServer, pod) {
+			continue
+		}
+		address, err := netip.ParseAddr(dataServer.Status.PodIP)
+		// The kubelet reports the addresses later; the report of a data server is not to lead its clients to another's pod then.
+		if err != nil || !address.IsGlobalUnicast() || len(pod.Status.PodIPs) > 0 && !slices.Contains(pod.Status.PodIPs, corev1.PodIP{IP: dataServer.Status.PodIP}) {
+			continue
+		}
+		found[name] = netip.AddrPortFrom(address, uint16(naming.DataServerPorts(dataServer.Status.FirstPort).NFS))
+	}
+	return found
+}
+
+// hasRestarted tells whether the program of a pod has ended. The report may be that of the earlier one then, and the port may be closed.
+func hasRestarted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.RestartCount > 0 || status.State.Terminated != nil
+	})
+}
+
+// holdsPort tells whether a pod of a data server has reported that it starts, or serves: it holds the port before its first report.
+func holdsPort(dataServer *internalv1.DataServer, pod *corev1.Pod) bool {
+	ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady)
+	return dataServer.Status.PodUID == string(pod.UID) && ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == internalv1.ReasonStarting)
 }
 
 // outsideAddresses are those of the Services for clients outside the cluster, by the names of the Services inside; those

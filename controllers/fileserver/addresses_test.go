@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/desired"
 )
@@ -101,6 +102,52 @@ func TestClientsWaitWithTheNamespaceServersThatAreReadyOrAtLeastRun(t *testing.T
 		"two have one address, for a moment":  {[]corev1.Pod{ready, ready}, "[10.0.0.9 fd00::9]"},
 	} {
 		if got := fmt.Sprint((&observed{namespacePods: tc.pods}).waitingRooms()); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestClientsWaitAtAPodThatStartsAndHoldsItsPort(t *testing.T) {
+	report := func(status metav1.ConditionStatus, reason string) func(*internalv1.DataServer, *corev1.Pod) {
+		return func(s *internalv1.DataServer, _ *corev1.Pod) {
+			s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: reason}}
+		}
+	}
+	ofPod := func(change func(*corev1.Pod)) func(*internalv1.DataServer, *corev1.Pod) {
+		return func(_ *internalv1.DataServer, p *corev1.Pod) { change(p) }
+	}
+	for name, tc := range map[string]struct {
+		change func(*internalv1.DataServer, *corev1.Pod)
+		want   string
+	}{
+		"it starts":                           {report(metav1.ConditionFalse, internalv1.ReasonStarting), "map[fs-0:10.1.0.1:2049]"},
+		"it serves, and the kubelet is late":  {report(metav1.ConditionTrue, v1alpha1.ReasonReady), "map[fs-0:10.1.0.1:2049]"},
+		"its ports are those of its node":     {func(s *internalv1.DataServer, _ *corev1.Pod) { s.Status.FirstPort = 20500 }, "map[fs-0:10.1.0.1:20500]"},
+		"a port is taken":                     {report(metav1.ConditionFalse, internalv1.ReasonPortTaken), "map[]"},
+		"it stops":                            {report(metav1.ConditionFalse, internalv1.ReasonStopping), "map[]"},
+		"its volume is refused":               {report(metav1.ConditionFalse, internalv1.ReasonVolumeRefused), "map[]"},
+		"the pod before has reported":         {func(s *internalv1.DataServer, _ *corev1.Pod) { s.Status.PodUID = "uid-0" }, "map[]"},
+		"the address is another's":            {ofPod(func(p *corev1.Pod) { p.Status.PodIPs = []corev1.PodIP{{IP: "10.1.0.2"}} }), "map[]"},
+		"the kubelet has reported no address": {ofPod(func(p *corev1.Pod) { p.Status.PodIPs = nil }), "map[fs-0:10.1.0.1:2049]"},
+		"the API takes no such address":       {func(s *internalv1.DataServer, p *corev1.Pod) { s.Status.PodIP, p.Status.PodIPs = "127.0.0.1", nil }, "map[]"},
+		"it is ready":                         {ofPod(func(p *corev1.Pod) { p.Status.Conditions = pod(corev1.PodRunning, true).Status.Conditions }), "map[]"},
+		"it is being deleted":                 {ofPod(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }), "map[]"},
+		"its container was started again":     {ofPod(func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} }), "map[]"},
+		"its container has ended": {ofPod(func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}
+		}), "map[]"},
+		"its node is lost": {ofPod(func(p *corev1.Pod) { p.Spec.NodeName = "node-b" }), "map[]"},
+	} {
+		server := internalv1.DataServer{Status: internalv1.DataServerStatus{PodIP: "10.1.0.1", PodUID: "uid-1"}}
+		starting := *pod(corev1.PodRunning, false)
+		starting.UID, starting.Spec.NodeName, starting.Status.PodIPs = "uid-1", "node-a", []corev1.PodIP{{IP: "10.1.0.1"}}
+		report(metav1.ConditionFalse, internalv1.ReasonStarting)(&server, &starting)
+		tc.change(&server, &starting)
+		o, _ := world()
+		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
+		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		o.nodes, o.dataServers["fs-0"], o.pods["fs-0"] = []corev1.Node{node}, server, starting
+		if got := fmt.Sprint(o.starting(2)); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}

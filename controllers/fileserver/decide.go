@@ -75,6 +75,7 @@ func decide(o *observed, images desired.Images) decision {
 		Storage:      d.storage.Servers,
 		Addresses:    o.addresses(),
 		WaitingRooms: o.waitingRooms(),
+		Starting:     o.starting(replicas),
 
 		OutsideAddresses: o.outsideAddresses(),
 		OutsideReplaced:  o.outsideReplaced(replicas),

@@ -1,6 +1,7 @@
 package exporter
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -9,6 +10,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/kubeapi"
 	"github.com/howdah/howdah/internal/dataserver/supervisor"
 )
 
@@ -85,6 +87,27 @@ func (e *ends) set(cause v1alpha1.EndCause, message string, at time.Time, count 
 // zero if it is the first, and the addresses whose clients are lost with their node.
 func (m *Exporter) Outage() supervisor.Outage {
 	return supervisor.Outage{Since: m.ends.downSince, LostClients: *m.lostClients.Load()}
+}
+
+// reportStart reports the new pod at once, while the storage is looked at: its clients may come, and wait at the port until ganesha serves. It
+// writes nothing if a pass was faster, or if the container was started again in its pod.
+func (m *Exporter) reportStart(ctx context.Context) {
+	seen := kubeapi.Observation{
+		NodeName: m.NodeName, PodIP: m.PodIP, PodUID: m.PodUID, FirstPort: m.FirstPort, Generation: m.dataServer.Generation,
+		Reason: internalv1.ReasonStarting, Message: "the data server has just started", LastEnd: m.ends.last,
+	}
+	now := metav1.NewTime(m.now().Truncate(time.Second))
+	m.group.Go(func() {
+		err := m.Reporter.Report(ctx, func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus {
+			if earlier.PodUID == seen.PodUID {
+				return earlier
+			}
+			return kubeapi.StatusFrom(earlier, seen, now)
+		})
+		if err != nil {
+			m.Log.Warn("reporting the start in the status failed", "err", err)
+		}
+	})
 }
 
 // observe notes new ends of ganesha, and that the data server serves again.

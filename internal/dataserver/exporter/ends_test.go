@@ -10,6 +10,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
 	"github.com/howdah/howdah/internal/dataserver/supervisor"
 )
 
@@ -135,6 +136,35 @@ func TestAProcessKnowsSinceWhenClientsCouldNotReclaim(t *testing.T) {
 		e.begin(test.status, "10.0.0.2", "", endsNow)
 		if test.ago < 0 && !e.downSince.IsZero() || test.ago >= 0 && !e.downSince.Equal(endsNow.Add(-test.ago)) {
 			t.Errorf("%s: %s", name, e.downSince)
+		}
+	}
+}
+
+// Its clients come as soon as the report is seen, and wait at the port, so it does not wait for the storage. What a pass has reported stays, and so does
+// what an earlier process of the same pod has.
+func TestAPodReportsThatItStartsBeforeItLooksAtItsStorage(t *testing.T) {
+	for name, test := range map[string]struct {
+		before internalv1.DataServerStatus
+		want   string
+	}{
+		"the first of all":          {internalv1.DataServerStatus{}, internalv1.ReasonStarting},
+		"a pod after another":       {leftBy("10.0.0.1", internalv1.ReasonStopping, time.Second, 0), internalv1.ReasonStarting},
+		"a pass was faster":         {internalv1.DataServerStatus{PodUID: "uid-2", Conditions: leftBy("", v1alpha1.ReasonReady, 0, 0).Conditions}, v1alpha1.ReasonReady},
+		"a container of this pod's": {internalv1.DataServerStatus{PodUID: "uid-2", Conditions: leftBy("", internalv1.ReasonStopping, 0, 0).Conditions}, internalv1.ReasonStopping},
+	} {
+		source := &dataservertest.Statuses{}
+		source.Status = test.before
+		m := New(Config{PodIP: "10.0.0.2", PodUID: "uid-2", Reporter: source, Log: quiet})
+		m.dataServer = dataservertest.DataServer(1)
+		m.ends.begin(test.before, m.PodIP, m.PodUID, endsNow)
+		m.reportStart(t.Context())
+		m.group.Wait()
+		status, _ := source.Get()
+		if got := status.Conditions[0].Reason; got != test.want || status.PodUID != "uid-2" {
+			t.Errorf("%s: %s of %s, want %s", name, got, status.PodUID, test.want)
+		}
+		if test.want == internalv1.ReasonStarting && (status.PodIP != "10.0.0.2" || (status.LastEnd == nil) != (test.before.PodIP == "")) {
+			t.Errorf("%s: %+v", name, status)
 		}
 	}
 }

@@ -201,6 +201,7 @@ func (m *Exporter) Run(ctx context.Context) error {
 			}
 			if m.storage == nil {
 				m.storage = m.Storage(next.Server)
+				m.reportStart(ctx)
 				if lister, can := m.storage.(backend.Lister); can {
 					m.Proxy.Offer(lister)
 				}

@@ -13,10 +13,12 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
@@ -73,8 +75,14 @@ func NewSource(config *rest.Config, namespace, name string) (*Source, error) {
 	if err := internalv1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the API: %w", err)
 	}
+	// The API server need not be asked which kinds there are: clients wait while a data server starts.
+	kinds := meta.NewDefaultRESTMapper([]schema.GroupVersion{internalv1.GroupVersion})
+	for _, kind := range []string{"DataServer", "ShareExport"} {
+		kinds.Add(internalv1.GroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
 	watched, err := cache.New(config, cache.Options{
 		Scheme:            scheme,
+		Mapper:            kinds,
 		DefaultNamespaces: map[string]cache.Config{namespace: {}},
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
@@ -85,7 +93,7 @@ func NewSource(config *rest.Config, namespace, name string) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watching the DataServer: %w", err)
 	}
-	writer, err := client.New(config, client.Options{Scheme: scheme})
+	writer, err := client.New(config, client.Options{Scheme: scheme, Mapper: kinds})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API: %w", err)
 	}
@@ -107,7 +115,9 @@ func (a *Source) SetSynced() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	a.synced = true
-	a.changed()
+	if a.newest != nil && a.pending == nil { // All that there was is known, and clients of the pod before wait.
+		a.pending = time.AfterFunc(0, a.Offer)
+	}
 }
 
 // Run watches until the context ends. It offers nothing before it knows every object, because a data server that has
