@@ -169,6 +169,7 @@ func TestAHotDirectoryIsOneDirectoryInARealCephCluster(t *testing.T) {
 		{"names", hotNames},
 		{"attributes and permissions", hotAttributes},
 		{"a file that is open lives without its name", openWithoutName},
+		{"a directory goes away under a client", directoryThatGoes},
 		{"locks", hotLocks},
 		{"locks of a client that is gone end", locksOfGoneClients},
 		{"share reservations", shareReservations},
@@ -324,4 +325,20 @@ func openWithoutName(t *testing.T, one, other *end) {
 		t.Errorf("%q is read", read.Data)
 	}
 	other.results(user, putHandle(handle), &nfsv4.NfsArgop4_OP_CLOSE{Opclose: nfsv4.Close4args{OpenStateid: state}})
+}
+
+// directoryThatGoes has one end rename and remove a directory whose handle the other one has: what its client has mounted, or works in.
+func directoryThatGoes(t *testing.T, one, other *end) {
+	one.results(user, then(hot(), create(&nfsv4.Createtype4_NF4DIR{}, "going"), setMode(0o777))...)
+	handle := other.handle(user, hot("going")...)
+	one.results(user, then(then(hot(), saveHandle()), rename("going", "gone"))...)
+	if status := other.Run(user, putHandle(handle), other.open("in it", nfsv4.OPEN4_SHARE_ACCESS_BOTH), closeCurrent()); status != nfsv4.NFS4_OK {
+		t.Errorf("a file is made in a renamed directory: %s", client.StatusName(status))
+	}
+	one.mustAnswer("the file in the renamed directory", user, hot("gone", "in it"), nfsv4.NFS4_OK)
+	one.mustAnswer("rmdir of a directory with a file of the other's", user, then(hot(), remove("gone")), nfsv4.NFS4ERR_NOTEMPTY)
+	one.results(user, then(hot("gone"), remove("in it"))...)
+	one.results(user, then(hot(), remove("gone"))...)
+	other.mustAnswer("a file is made in a removed directory", user, []operation{putHandle(handle), other.open("late", nfsv4.OPEN4_SHARE_ACCESS_BOTH)},
+		nfsv4.NFS4ERR_NOENT, nfsv4.NFS4ERR_STALE)
 }

@@ -164,6 +164,9 @@ func TestOnlyTheClientsOfADataServerThatIsSilentGoElsewhere(t *testing.T) {
 		t.Errorf("25 clients on four data servers: %v", count)
 	}
 	w.down["fs-3"] = false
+	if again, _ := w.sentTo(t, 25); !slices.Equal(again, after) {
+		t.Errorf("when it answers again, clients go from %v to %v", after, again)
+	}
 	if servers, _ := w.referral(t, callerAt(99)); servers[0] != "10.9.0.3" {
 		t.Errorf("a new client is sent to %s, and fs-3 has none", servers[0])
 	}
