@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -240,6 +241,8 @@ var _ = Describe("A directory of a volume", Label("volumes", "moves", volumesHav
 		startKillers(ctx)
 		const path = "d0"
 		directories := []string{treeMount + "/" + movedShare + "/" + path}
+		var timeline []string
+		DeferCleanup(func() { AddReportEntry("the kills", strings.Join(timeline, "\n"), ReportEntryVisibilityAlways) })
 		running, err := c.StartLoad(ctx, clientA, "kills", directories, "--do", "files,opens", "--pause", "100ms", "--bytes", "16Mi")
 		Expect(err).NotTo(HaveOccurred())
 		for _, step := range []internalv1.MoveStep{internalv1.MoveFreezing, internalv1.MovePlacing, internalv1.MoveLeaving, internalv1.MoveCopying} {
@@ -248,10 +251,13 @@ var _ = Describe("A directory of a volume", Label("volumes", "moves", volumesHav
 			for _, part := range []string{"the source's supervisor", "the source's ganesha", "the target's supervisor", "the operator"} {
 				By(fmt.Sprintf("%s is killed in step %s", part, step))
 				from := movingDirectory(ctx, fileServer, movedShare, path).Spec.DataServerRef.Name
-				to := askToMove(ctx, path)
+				began, to := time.Now(), askToMove(ctx, path)
 				hit := killedAt(ctx, path, step, part, from, to)
+				killed := time.Now()
 				moved(ctx, path, to)
-				fmt.Fprintf(GinkgoWriter, "%s in step %s: %v\n", part, step, hit)
+				// The load's stalls have times, too.
+				timeline = append(timeline, fmt.Sprintf("%s: %s is killed in step %s (hit: %v), the move took %.0f s",
+					killed.UTC().Format(time.TimeOnly), part, step, hit, time.Since(began).Seconds()))
 				Eventually(ctx, allReady).WithTimeout(bound(recoveryAfterwards)).Should(Succeed())
 			}
 			// The operator has a new pod for the next step, for the same reason.
