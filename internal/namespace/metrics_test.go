@@ -34,7 +34,7 @@ func TestTheMetricsOfANamespaceServer(t *testing.T) {
 	if err := c.Mkdir(t.Context(), client.Credentials{UID: 4711}, "/data/made-by-a-client", client.MkdirOptions{Mode: 0o755}); err != nil {
 		t.Fatal(err)
 	}
-	if v := <-waitThere(t, server.waitingRoom); !errors.Is(v.err, syscall.ECONNRESET) || v.took < waitingTime || v.took > 10*waitingTime {
+	if v := <-waitThere(t, server.waitingRoom); !errors.Is(v.err, syscall.ECONNRESET) || v.took < comingTime || v.took > 10*waitingTime {
 		t.Errorf("who waits for a data server: %v after %s", v.err, v.took)
 	}
 	identity := fmt.Sprintf("file_server=%q,namespace=%q", fileServer, w.namespace)

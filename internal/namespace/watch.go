@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -36,10 +38,10 @@ type watcher struct {
 	synced atomic.Pointer[[]toolscache.InformerSynced]
 	// addressesChanged is called when data servers come, go or move.
 	addressesChanged func()
-	// serverComes is called when a data server reports from another pod than before. pods are their UIDs, by data server; only the handler of
-	// data servers uses them.
+	// serverComes is called when a data server reports that it starts or serves, and did not before, or not from that pod. reports are what they
+	// reported last, by data server; only the handler of data servers uses them.
 	serverComes func()
-	pods        map[string]string
+	reports     map[string]string
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -67,7 +69,7 @@ func newWatcher(config *rest.Config, scheme *runtime.Scheme, o *Options, t *tree
 	if err != nil {
 		return nil, fmt.Errorf("prepare to watch the API: %w", err)
 	}
-	return &watcher{tree: t, leader: leader, cache: c, identified: make(chan struct{}), pods: map[string]string{}}, nil
+	return &watcher{tree: t, leader: leader, cache: c, identified: make(chan struct{}), reports: map[string]string{}}, nil
 }
 
 // slimExport leaves out an export's access rules, which are read of the share: the longest take some 130 KiB of memory, on
@@ -161,17 +163,29 @@ func (w *watcher) setServer(o *internalv1.DataServer) {
 	if !known || before.Address != o.Spec.Address {
 		w.addressesChanged()
 	}
-	if pod := o.Status.PodUID; pod != w.pods[o.Name] {
-		w.pods[o.Name] = pod
-		w.serverComes()
+	if report, comes := reportOf(o); report != w.reports[o.Name] {
+		w.reports[o.Name] = report
+		if comes {
+			w.serverComes()
+		}
 	}
 	w.once.Do(func() { close(w.identified) })
 	w.leader.ServerChanged(o.Name)
 }
 
+// reportOf is what a data server reports, and whether it holds its port: it starts, or serves.
+func reportOf(o *internalv1.DataServer) (report string, comes bool) {
+	ready := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		return "", false
+	}
+	comes = ready.Status == metav1.ConditionTrue || ready.Reason == internalv1.ReasonStarting
+	return fmt.Sprint(o.Status.PodUID, ready.Status, ready.Reason), comes
+}
+
 func (w *watcher) deleteServer(o *internalv1.DataServer) {
 	w.tree.DeleteServer(o.Name)
-	delete(w.pods, o.Name)
+	delete(w.reports, o.Name)
 	w.addressesChanged()
 }
 
