@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -61,6 +62,8 @@ type movePlan struct {
 type directoryMove struct {
 	directory *internalv1.ShareDirectory
 	to        string
+	// follow: clients that have the directory mounted follow it.
+	follow bool
 }
 
 // again is when to look again though nothing happens; 0 if nothing is to move.
@@ -230,7 +233,7 @@ func (p *movePlan) takeRequests(o *observed, requests []placement.Request, live,
 			p.requests = append(p.requests, request)
 			p.pending++
 			if len(p.changes) < movesPerPass && o.canMove(&o.owned[at], still) && o.serves(request.To, request.Share, live) {
-				p.changes = append(p.changes, directoryMove{&o.owned[at], request.To})
+				p.changes = append(p.changes, directoryMove{&o.owned[at], request.To, request.Clients == placement.Follow})
 			}
 		}
 	}
@@ -262,7 +265,7 @@ func (p *movePlan) evacuate(o *observed, live, still map[string]bool, asked map[
 	p.homeless = homeless
 	for _, move := range moves {
 		i := at[placement.Movable{Share: move.Share, Path: move.Path, Server: move.From}]
-		p.changes = append(p.changes, directoryMove{&o.owned[i], move.To})
+		p.changes = append(p.changes, directoryMove{directory: &o.owned[i], to: move.To})
 	}
 }
 
@@ -280,6 +283,11 @@ func (r *Reconciler) moveDirectories(ctx context.Context, o *observed, plan move
 				after.Labels = map[string]string{}
 			}
 			after.Labels[v1alpha1.DataServerLabel] = move.to
+			if move.follow && move.directory.State() == internalv1.DirectoryReady {
+				// As on volumes: another file handle of the junction. Clients drop what they have mounted there, and what is open in it goes on
+				// with the old owner until it is closed.
+				after.Spec.Identity = string(uuid.NewUUID())
+			}
 			err := r.Patch(writing, after, client.MergeFromWithOptions(move.directory, client.MergeFromWithOptimisticLock{}))
 			switch {
 			case err == nil:

@@ -164,6 +164,10 @@ func TestPlanMoves(t *testing.T) {
 			o: ask(inCeph(owned("s", "a", "fs-0")), `[{"share":"s","path":"a","to":"fs-2"}]`), want: []string{"s/a to fs-2"}, pending: 1,
 			left: "s/a to fs-2",
 		},
+		"one that clients are to follow": {
+			o:    ask(inCeph(owned("s", "a", "fs-0"), owned("s", "b", "fs-0")), `[{"share":"s","path":"a","to":"fs-2","clients":"Follow"},{"share":"s","path":"b","to":"fs-1"}]`),
+			want: []string{"s/a to fs-2 with its clients", "s/b to fs-1"}, pending: 2, left: "s/a to fs-2, s/b to fs-1",
+		},
 		"one that is done is taken off": {o: ask(inCeph(owned("s", "a", "fs-2")), `[{"share":"s","path":"a","to":"fs-2"}]`), settled: true},
 		"one to a server that does not serve the share waits": {
 			o: func() *observed {
@@ -197,7 +201,8 @@ func TestPlanMoves(t *testing.T) {
 			plan := planMoves(tc.o)
 			var got, left []string
 			for _, change := range plan.changes {
-				got = append(got, fmt.Sprintf("%s/%s to %s", change.directory.Spec.FileShareRef.Name, change.directory.Spec.Path, change.to))
+				got = append(got, fmt.Sprintf("%s/%s to %s%s", change.directory.Spec.FileShareRef.Name, change.directory.Spec.Path, change.to,
+					map[bool]string{true: " with its clients"}[change.follow]))
 			}
 			for _, request := range plan.requests {
 				left = append(left, fmt.Sprintf("%s/%s to %s", request.Share, request.Path, request.To))

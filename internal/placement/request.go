@@ -19,7 +19,13 @@ type Request struct {
 	Path string `json:"path"`
 	// To is the name of the data server.
 	To string `json:"to"`
+	// Clients is Follow if clients that use the directory are to go to its new data server, too. Unset: they stay where they are until they have
+	// not used it for some minutes. On volumes all follow.
+	Clients string `json:"clients,omitempty"`
 }
+
+// Follow is Request.Clients.
+const Follow = "Follow"
 
 // ParseRequests reads a list in JSON, [{"share": "unet3d", "path": "train/7", "to": "training-2"}]; "" is none.
 func ParseRequests(text string) ([]Request, error) {
@@ -41,6 +47,9 @@ func ParseRequests(text string) ([]Request, error) {
 	for _, request := range requests {
 		if request.Share == "" || request.Path == "" || request.To == "" {
 			return nil, fmt.Errorf("an entry has no share, path or to: %+v", request)
+		}
+		if request.Clients != "" && request.Clients != Follow {
+			return nil, fmt.Errorf("clients of an entry is %q: it can be %s, or left out", request.Clients, Follow)
 		}
 	}
 	return requests, nil

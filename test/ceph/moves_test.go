@@ -179,6 +179,28 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 		Expect(strings.TrimSpace(sh(ctx, late, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "the number of lines in the file")
 	}, SpecTimeout(limit))
 
+	It("takes clients along where that is requested, and what they have open goes on at the old owner", func(ctx SpecContext) {
+		old := mountedFrom(ctx, writer, "d0")
+		to := name + "-" + map[string]string{addressOf(ctx, name+"-0"): "1", addressOf(ctx, name+"-1"): "2", addressOf(ctx, name+"-2"): "0"}[old]
+		if ownerOf(ctx, share, "d0") == to {
+			to = map[string]string{name + "-0": name + "-1", name + "-1": name + "-2", name + "-2": name + "-0"}[to]
+		}
+		file := mountPoint + "/d0/followed"
+		lines, longest := whileWriting(ctx, file, func() {
+			Expect(howdah(ctx, "move", share+"/d0", "--to", to, "--follow")).To(ContainSubstring("Requested"))
+			began := time.Now()
+			for _, pod := range []string{writer, late} {
+				Eventually(ctx, func(ctx context.Context) string {
+					Expect(sh(ctx, pod, "cat %s/d0/file", mountPoint)).To(Equal("data-0\n"))
+					return mountedFrom(ctx, pod, "d0")
+				}).Should(Equal(addressOf(ctx, to)), pod)
+			}
+			AddReportEntry("from the request until both clients use the new owner", time.Since(began).Round(100*time.Millisecond).String(), ReportEntryVisibilityAlways)
+		})
+		AddReportEntry("longest pause of a client that writes and syncs while it follows its directory", fmt.Sprintf("%d ms", longest), ReportEntryVisibilityAlways)
+		Expect(strings.TrimSpace(sh(ctx, late, "wc -l <%s", file))).To(Equal(fmt.Sprint(lines)), "the number of lines in the file")
+	}, SpecTimeout(limit))
+
 	It("rebalances directories as the dry run showed, or as the operator plans it", func(ctx SpecContext) {
 		shown := howdah(ctx, "rebalance", name, "--dry-run")
 		fmt.Fprint(GinkgoWriter, shown)

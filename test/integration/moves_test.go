@@ -111,12 +111,25 @@ var _ = Describe("A directory in Ceph", func() {
 		awaitMoves(namespace)
 		moved := directoriesOf(namespace, "data")["d0"]
 		Expect(moved.Spec.DataServerRef.Name).To(Equal(other))
+		Expect(moved.Spec.Identity).To(BeEmpty(), "clients that have it mounted stay")
 		Expect(moved.Labels).To(HaveKeyWithValue(v1alpha1.DataServerLabel, other))
 		Expect(moved.Labels).To(HaveKeyWithValue(v1alpha1.FileShareLabel, "data"))
 		Eventually(refusalsOfMoves(namespace), timeout).Should(ConsistOf(And(ContainSubstring("no directory of that path"), ContainSubstring("no data server of that name"))))
 		Eventually(func() *int64 { return exists(fs, namespace, "training").Status.Moves.Done }, timeout).Should(HaveValue(BeEquivalentTo(1)))
 		Expect(fs.Status.Moves.Pending).To(HaveValue(BeZero()))
 		Expect(shareCondition(namespace, "data", v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
+	})
+
+	It("has another identity where its clients are to follow it", func() {
+		namespace, fs := spreadInCeph(2, 2)
+		before := directoriesOf(namespace, "data")["d0"]
+		other := map[string]string{"training-0": "training-1", "training-1": "training-0"}[before.Spec.DataServerRef.Name]
+		askToMove(fs, placement.Request{Share: "data", Path: "d0", To: other, Clients: placement.Follow})
+		awaitMoves(namespace)
+		moved := directoriesOf(namespace, "data")["d0"]
+		Expect(moved.Spec.DataServerRef.Name).To(Equal(other))
+		Expect(moved.Spec.Identity).NotTo(Or(BeEmpty(), Equal(string(before.UID))))
+		Expect(moved.UID).To(Equal(before.UID))
 	})
 
 	It("stays while a client removes it or while the new data server does not serve the share, and moves after that", func() {

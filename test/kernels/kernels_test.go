@@ -22,6 +22,7 @@ func TestKernels(t *testing.T) {
 	t.Run("howdah load finds nothing wrong while a ganesha is killed", w.testLoad)
 	t.Run("a data server is replaced on purpose", w.testReplacedServer)
 	t.Run("a directory moves to another data server", w.testMoves)
+	t.Run("clients follow a directory that both owners serve", w.testFollow)
 	t.Run("clients go on when their namespace server is lost", w.testLostNamespaceServer)
 	t.Run("clients sleep", w.testSleep)
 	t.Run("a lock is taken while its holder sleeps", w.testTakenLock)

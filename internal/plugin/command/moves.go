@@ -26,14 +26,14 @@ const usualMoves = 100
 const askTries = 5
 
 func newMove(o *options) *cobra.Command {
-	to, cancel := "", false
+	to, cancel, follow := "", false, false
 	command := &cobra.Command{
 		Use:   "move SHARE[/DIRECTORY] --to SERVER",
 		Short: "Move a directory to another data server",
 		Long: "Request that a directory moves to another data server. The operator moves it as soon as that server serves the share. If it refuses,\n" +
 			"an event of the FileServer has the reason. The command needs the right to patch the FileServer.\n\n" +
 			"With storage.ceph no data is copied. Clients that use the directory stay on its old data server until they have not used it for some\n" +
-			"minutes; all others go to the new one. A share of layout Single moves as a whole.\n\n" +
+			"minutes; all others go to the new one. With --follow they go to the new one within seconds. A share of layout Single moves as a whole.\n\n" +
 			"With storage.volumes the data is copied while clients use it, if spec.moves.copying is Allow. At the end they wait for some seconds.\n" +
 			"A directory in which files are open moves when they are closed (spec.moves.openFiles).\n\n" +
 			"--cancel takes the request back. A directory that is being copied stays where it is, unless the copy is in its place already.",
@@ -48,8 +48,8 @@ func newMove(o *options) *cobra.Command {
 			switch {
 			case name == "" || found && directory == "":
 				return usageError("%q does not name a directory of a share: write SHARE/DIRECTORY, for example unet3d/train/7", arguments[0])
-			case cancel && to != "":
-				return usageError("--to and --cancel exclude each other")
+			case cancel && (to != "" || follow):
+				return usageError("--cancel excludes --to and --follow")
 			case !cancel && to == "":
 				return usageError("--to is missing: name the data server, for example --to training-2")
 			case !found:
@@ -69,13 +69,26 @@ func newMove(o *options) *cobra.Command {
 				return o.cancelMove(ctx, c, naming.ServerNamespace(share), server, naming.KeyOf(share), directory)
 			}
 			return o.ask(ctx, c, naming.ServerNamespace(share), server, func(fs *v1alpha1.FileServer) view.Moves {
-				return view.PlanMove(fs, share, directory, to)
+				return following(follow, fs, view.PlanMove(fs, share, directory, to))
 			})
 		},
 	}
 	command.Flags().StringVar(&to, "to", "", "name of the data server")
 	command.Flags().BoolVar(&cancel, "cancel", false, "take the request back")
+	followFlag(command, &follow)
 	return command
+}
+
+// followFlag is --follow, for what a plan asks for.
+func followFlag(command *cobra.Command, follow *bool) {
+	command.Flags().BoolVar(follow, "follow", false, "clients that use a directory go to its new data server, too (on volumes they always do)")
+}
+
+func following(follow bool, fs *v1alpha1.FileServer, moves view.Moves) view.Moves {
+	if follow {
+		return moves.Follow(fs)
+	}
+	return moves
 }
 
 func newRebalance(o *options) *cobra.Command {
@@ -86,6 +99,7 @@ func newRebalance(o *options) *cobra.Command {
 			"operator; kubectl howdah move --help says what clients notice. It needs the right to patch the FileServer, and the ClusterRole\n"+
 			"howdah-support.\n\n"+weighed,
 		"  kubectl howdah rebalance training --dry-run\n  kubectl howdah rebalance training --moves 20\n"+
+			"  kubectl howdah rebalance training --follow\n"+
 			"  kubectl howdah rebalance training --by load --for 1m", func() bool { return dryRun })
 	command.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would move")
 	return command
@@ -98,7 +112,7 @@ func newPlanRebalance(o *options) *cobra.Command {
 
 // newBalancing is a command that plans a rebalance, and requests it unless onlyShow.
 func newBalancing(o *options, use, short, long, example string, onlyShow func() bool) *cobra.Command {
-	most, by := usualMoves, weighings{by: string(view.ByNumber), during: usualSample}
+	most, follow, by := usualMoves, false, weighings{by: string(view.ByNumber), during: usualSample}
 	command := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: cobra.ExactArgs(1), ValidArgsFunction: o.complete(view.ResourceFileServers),
 		RunE: func(command *cobra.Command, arguments []string) error {
@@ -135,13 +149,16 @@ func newBalancing(o *options, use, short, long, example string, onlyShow func() 
 				return err
 			}
 			if onlyShow() {
-				return o.showMoves(view.PlanRebalance(w, &fs, most, weighing))
+				return o.showMoves(following(follow, &fs, view.PlanRebalance(w, &fs, most, weighing)))
 			}
-			return o.ask(ctx, c, namespace, of.name, func(fs *v1alpha1.FileServer) view.Moves { return view.PlanRebalance(w, fs, most, weighing) })
+			return o.ask(ctx, c, namespace, of.name, func(fs *v1alpha1.FileServer) view.Moves {
+				return following(follow, fs, view.PlanRebalance(w, fs, most, weighing))
+			})
 		},
 	}
 	by.flags(command.Flags())
 	command.Flags().IntVar(&most, "moves", usualMoves, "largest number of directories to move")
+	followFlag(command, &follow)
 	return command
 }
 

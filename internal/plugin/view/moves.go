@@ -46,11 +46,13 @@ type PlannedMove struct {
 func (m *Moves) Requests() []placement.Request { return m.request }
 
 const (
+	whatFollows  = "No data is copied. Clients that use a directory go to its new data server within seconds; files that they have open stay on the old one until they are closed."
 	whatStays    = "No data is copied. Clients that use a directory stay on its old data server until they have not used it for some minutes; all others go to the new one."
 	onVolumes    = "with storage.volumes directories move only if spec.moves.copying of the FileServer is Allow: then their data is copied. Or copy the data to a new directory yourself."
 	whatIsCopied = "The data is copied while clients use it, one directory after the other. At the end of each its clients wait for some seconds."
 	whatWaits    = " A directory in which files are open moves when they are closed (spec.moves.openFiles)."
 	whatIsStale  = " What they have open then fails with ESTALE, and locks are lost (spec.moves.openFiles: Interrupt)."
+	singleKept   = "a pod keeps the mount of a share of layout Single as long as it runs, so its clients can't follow: leave --follow out"
 	singleStays  = "the root of a share of layout Single can't move on volumes; copy its content to a new share"
 )
 
@@ -130,6 +132,26 @@ func movablesOf(w *World, fs *v1alpha1.FileServer, weighing Weighing) (directori
 		directories = append(directories, placement.Movable{Share: d.Spec.FileShareRef.Name, Path: d.Spec.Path, Server: d.Spec.DataServerRef.Name, Weight: weight})
 	}
 	return directories, unknown
+}
+
+// Follow has the clients that use the directories of a plan follow them. On volumes they do so anyway.
+func (m Moves) Follow(fs *v1alpha1.FileServer) Moves {
+	if !isShared(fs) || m.Refused != "" {
+		return m
+	}
+	for i := range m.request {
+		if m.request[i].Path != tree.RootPath {
+			m.request[i].Clients = placement.Follow
+		} else if len(m.request) == 1 {
+			m.Refused = singleKept
+		}
+	}
+	for i := range m.Notes {
+		if m.Notes[i] == whatStays {
+			m.Notes[i] = whatFollows
+		}
+	}
+	return m
 }
 
 // PlanRebalance plans at most a number of moves, so that all data servers have an equal part of each share.

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/placement"
 	"github.com/howdah/howdah/internal/plugin/text"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -33,6 +35,12 @@ func TestMovesAreShownBeforeTheyAreRequested(t *testing.T) {
 	if few := PlanRebalance(w, fs, 1, Counting()); len(few.Moves) != 1 || !strings.Contains(few.Notes[0], "--moves") {
 		t.Errorf("%+v", few)
 	}
+	for i, request := range PlanRebalance(w, fs, 100, Counting()).Follow(fs).request {
+		if request.Clients != placement.Follow || plan.Requests()[i].Clients != "" {
+			t.Errorf("%+v beside %+v", request, plan.Requests()[i])
+		}
+	}
+	golden(t, "plan-rebalance-follow.txt", PlanRebalance(w, fs, 100, Counting()).Follow(fs).Text(text.Page{Width: 100}))
 	golden(t, "plan-scale-in-ceph.txt", PlanScale(w, fs, 1).Text(text.Page{Width: 100}))
 
 	well := wellWorld()
@@ -43,6 +51,9 @@ func TestMovesAreShownBeforeTheyAreRequested(t *testing.T) {
 	onVolumes := wellWorld()
 	golden(t, "plan-rebalance-refused.txt", PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100, Counting()).Text(text.Page{Width: 100}))
 	onVolumes.FileServers[0].Spec.Moves.Copying = v1alpha1.MoveCopyingAllow
+	if all := PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100, Counting()).Follow(&onVolumes.FileServers[0]); slices.ContainsFunc(all.request, func(r placement.Request) bool { return r.Clients != "" }) {
+		t.Errorf("on volumes clients follow anyway: %+v", all.request)
+	}
 	golden(t, "plan-rebalance-volumes.txt", PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100, Counting()).Text(text.Page{Width: 100}))
 }
 
@@ -64,6 +75,7 @@ func TestWhatCanMove(t *testing.T) {
 		"are at depth 2":                    PlanMove(fs, unet3d, "train", "training-2"),
 		"spec.moves.copying":                PlanMove(&wellWorld().FileServers[0], unet3d, "train/1", "training-2"),
 		"can't move on volumes":             PlanMove(copying, home, ".", "training-2"),
+		"leave --follow out":                PlanMove(fs, home, ".", "training-2").Follow(fs),
 	} {
 		if !strings.Contains(got.Refused, want) {
 			t.Errorf("refused %q, want %q", got.Refused, want)
