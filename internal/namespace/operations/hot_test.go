@@ -296,6 +296,31 @@ func TestAChangeOfHotDirectoriesIsSeenInTheDirectoryAbove(t *testing.T) {
 	}
 }
 
+// A Single share is one directory, which its whole mount is.
+func TestASingleShareCanBeHot(t *testing.T) {
+	w := newWorld(t)
+	w.heat(3, 3)
+	for i := range 3 {
+		w.handler.Tree.SetExport(builders.ShareExport("", "fs", "single", fmt.Sprint("fs-", i)))
+	}
+	s := share("single", "/deep/single", func(s *v1alpha1.FileShareSpec) {
+		s.Layout, s.HotDirectories = v1alpha1.LayoutSingle, []v1alpha1.HotDirectories{{DataServers: 3}}
+	})
+	s.Generation = 2
+	w.handler.Tree.SetShare(fleet.ShareOf(s))
+	count := map[string]int{}
+	for i := range 6 {
+		servers, status := w.referralOf(t, "/deep/single", callerAt(i))
+		if status != nfsv4.NFS4_OK {
+			t.Fatalf("client %d: %s", i, nfs.StatusName(status))
+		}
+		count[servers[0]]++
+	}
+	if len(count) != 3 {
+		t.Errorf("six clients of three data servers: %v", count)
+	}
+}
+
 // What changes a directory goes to its owner.
 func TestAHotDirectoryIsChangedByItsOwner(t *testing.T) {
 	w := newWorld(t)

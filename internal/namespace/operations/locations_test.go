@@ -32,7 +32,12 @@ func (w *world) addressed(inside string, outside ...string) {
 // referral gives the servers of fs_locations, and how the LOOKUP and the GETATTR ended.
 func (w *world) referral(t *testing.T, caller rpc.Caller) (servers []string, status nfsv4.Nfsstat4) {
 	t.Helper()
-	res, status := w.do(caller, at("/open/plain/junction", getattr(nfsv4.FATTR4_FS_LOCATIONS))...)
+	return w.referralOf(t, "/open/plain/junction", caller)
+}
+
+func (w *world) referralOf(t *testing.T, path string, caller rpc.Caller) (servers []string, status nfsv4.Nfsstat4) {
+	t.Helper()
+	res, status := w.do(caller, at(path, getattr(nfsv4.FATTR4_FS_LOCATIONS))...)
 	if status != nfsv4.NFS4_OK {
 		return nil, status
 	}
