@@ -330,6 +330,7 @@ func runScenarios(t *testing.T) {
 		{"a client that reclaims may finish", whoReclaimsMayFinish},
 		{"a client that is late is kept", lateClientsAreKept},
 		{"unfinished requests delay no other client", unfinishedRequests},
+		{"large requests wake ganesha seldom", largeRequests},
 		{"the gate admits what an export admits", gateAdmits},
 		{"one address does not fill the connection table", tableIsShared},
 		{"another client's session stays", sessionsAreTheirClients},
