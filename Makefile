@@ -40,6 +40,10 @@ bench-model: packages ##+ 1 to 5 native data servers through one mount, as a par
 bench-scale: packages ##+ Aggregate read of 1 and of 3 servers through one mount, on links with a cap
 	hack/bench-scale.sh
 
+.PHONY: bench-grow
+bench-grow: packages ##+ A job through one mount, before and after data servers join on storage-only nodes
+	hack/bench-grow.sh
+
 .PHONY: bench-operator
 bench-operator: packages ##+ What the operator costs with 100,000 ShareDirectories: CPU, API writes, memory
 	hack/bench-operator.sh

@@ -31,6 +31,7 @@ type bench struct {
 	nodes      []string
 	clientNode string
 	seconds    int
+	fileKiB    int // of the files that the job of a growth reads
 	// directories of each share, by the data server that owns them.
 	owned map[string]map[string][]string
 	pods  int
@@ -157,13 +158,28 @@ func (b *bench) remove(ctx context.Context) {
 			fmt.Fprintln(os.Stderr, "scale:", err)
 		}
 	}
-	for _, args := range [][]string{
+	b.clear(ctx, []string{"label", "nodes", "--all", nodeLabel + "-"})
+}
+
+// removeGrowth takes away what grow made.
+func (b *bench) removeGrowth(ctx context.Context) {
+	// A node without the taint is an error; the label may be there or not.
+	for _, node := range b.nodes {
+		if _, err := b.Kubectl(ctx, "taint", "nodes", node, storageKey+"-"); err != nil && !strings.Contains(err.Error(), "not found") {
+			fmt.Fprintln(os.Stderr, "scale:", err)
+		}
+	}
+	b.clear(ctx, []string{"label", "nodes", "--all", storageKey + "-"})
+}
+
+// clear takes away the run's namespace with all that is in it, and does what a run wants besides.
+func (b *bench) clear(ctx context.Context, besides ...[]string) {
+	for _, args := range append([][]string{
 		{"delete", "pods", "--selector", cluster.ClientLabel, "--grace-period=1"},
 		{"delete", "fileshares", "--all", "--timeout=60s"},
 		{"delete", "fileservers", "--all", "--timeout=60s"},
 		{"delete", "namespace", b.Namespace, "--wait=false"},
-		{"label", "nodes", "--all", nodeLabel + "-"},
-	} {
+	}, besides...) {
 		if _, err := b.Kubectl(ctx, args...); err != nil {
 			fmt.Fprintln(os.Stderr, "scale:", err)
 		}

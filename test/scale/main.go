@@ -34,6 +34,7 @@ func run(ctx context.Context) (verdict.Outcome, error) {
 	capMbit := flag.Float64("cap-mbit", 0, "cap of each server node's link in Mbit/s, as given to the lab")
 	seconds := flag.Int("seconds", 15, "length of one measurement")
 	rounds := flag.Int("rounds", 2, "how often each measurement is made; they are interleaved and the median counts")
+	growNodes := flag.String("grow-nodes", "", "comma-separated nodes with capped links that run nothing else: measure a job before and after data servers join there")
 	flag.Parse()
 	nodes := strings.Split(*serverNodes, ",")
 	if *serverNodes == "" || *clientNode == "" || *capMbit <= 0 || *seconds < 1 || *rounds < 1 {
@@ -45,16 +46,19 @@ func run(ctx context.Context) (verdict.Outcome, error) {
 	if err != nil {
 		return 0, err
 	}
+	if *growNodes != "" {
+		added := strings.Split(*growNodes, ",")
+		b := &bench{Cluster: c, nodes: append(nodes, added...), clientNode: *clientNode, seconds: *seconds}
+		return b.runGrowth(ctx, nodes, added, capBytes)
+	}
 	links := len(nodes) + 1 // Each, and all together.
 	b := &bench{
 		Cluster: c, nodes: nodes, clientNode: *clientNode, seconds: *seconds,
 		progress: newProgress(os.Stdout, stepsBefore+links+*rounds*measurements+1),
 	}
-	telling, silence := context.WithCancel(context.WithoutCancel(ctx))
-	defer silence()
-	go b.run(telling)
+	defer b.telling(ctx)()
 	found, err := b.find(ctx, capBytes, *rounds)
-	b.removeAll(ctx)
+	b.removeAll(ctx, b.remove)
 	if err != nil {
 		return 0, err
 	}
@@ -63,12 +67,37 @@ func run(ctx context.Context) (verdict.Outcome, error) {
 	return result, nil
 }
 
+// runGrowth is the run of --grow-nodes.
+func (b *bench) runGrowth(ctx context.Context, first, added []string, capBytes float64) (verdict.Outcome, error) {
+	if grownDirectories%len(b.nodes) != 0 {
+		return 0, fmt.Errorf("%d directories can't be distributed evenly over %d nodes", grownDirectories, len(b.nodes))
+	}
+	b.fileKiB = max(1, int(capBytes*openSeconds/(readersEach*grownDirectories)/1024))
+	b.progress = newProgress(os.Stdout, growSteps(len(b.nodes)))
+	defer b.telling(ctx)()
+	found, err := b.grow(ctx, first, added, capBytes)
+	b.removeAll(ctx, b.removeGrowth)
+	if err != nil {
+		return 0, err
+	}
+	text, result := growthReport(found, len(first), len(b.nodes), capBytes)
+	fmt.Print(text)
+	return result, nil
+}
+
+// telling has the progress printed until it is ended.
+func (b *bench) telling(ctx context.Context) (end func()) {
+	telling, silence := context.WithCancel(context.WithoutCancel(ctx))
+	go b.run(telling)
+	return silence
+}
+
 // removeAll takes away what was made, also after an interrupt.
-func (b *bench) removeAll(ctx context.Context) {
+func (b *bench) removeAll(ctx context.Context, remove func(context.Context)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
 	defer cancel()
 	b.begin("removing what was made")
-	b.remove(ctx)
+	remove(ctx)
 }
 
 // find measures; if the links are slow already, it stops there.
