@@ -31,7 +31,8 @@ sub work {
 	my $next = now();
 	my $from;
 	my $took = sub { my $wait = now() - $from; ($longest, $when) = ($wait, $from) if $wait > $longest; $from += $wait; };
-	my $wrong = sub { $failed = $_[0] if !$errors++; select undef, undef, undef, 1; $from = now(); };
+	# A call that the end of the run interrupts is no error.
+	my $wrong = sub { return if $stop; $failed = $_[0] if !$errors++; select undef, undef, undef, 1; $from = now(); };
 	while (!$stop) {
 		my $file = "$directory/" . int rand $files;
 		my $got = 0;
