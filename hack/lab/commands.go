@@ -14,12 +14,6 @@ import (
 	"github.com/howdah/howdah/hack/lab/internal/plan"
 )
 
-// newFlags returns a flag set with --name, which nearly every command has.
-func newFlags(command string) (*flag.FlagSet, *string) {
-	flags := flag.NewFlagSet("lab "+command, flag.ExitOnError)
-	return flags, flags.String("name", plan.DefaultName, "the lab's name; labs of different names run side by side")
-}
-
 // openLocked opens a lab and keeps other commands from changing it meanwhile.
 func openLocked(name string, work func(*lab.Lab) error) error {
 	l, err := lab.Open(name, say)
@@ -45,7 +39,9 @@ func up(args []string) error {
 	memory := flags.String("memory", "1500M", "memory of a node")
 	network := flags.Bool("network-volumes", false, "a storage class network, whose volumes every node can use, one at a time")
 	outside := flags.Bool("outside", false, "a machine outside the cluster, in the nodes' network: lab exec outside -- COMMAND")
-	_ = flags.Parse(args) // ExitOnError.
+	if err := parse(flags, args); err != nil {
+		return err
+	}
 	limits, err := plan.ParseCaps(*caps, *nodes)
 	if err != nil {
 		return err
@@ -73,7 +69,9 @@ func up(args []string) error {
 
 func down(args []string) error {
 	flags, name := newFlags("down")
-	_ = flags.Parse(args)
+	if err := parse(flags, args); err != nil {
+		return err
+	}
 	return openLocked(*name, func(l *lab.Lab) error {
 		if err := l.Down(); err != nil {
 			return err
@@ -86,7 +84,9 @@ func down(args []string) error {
 
 func env(args []string) error {
 	flags, name := newFlags("env")
-	_ = flags.Parse(args)
+	if err := parse(flags, args); err != nil {
+		return err
+	}
 	l, err := lab.Open(*name, say)
 	if err != nil {
 		return err
@@ -102,7 +102,9 @@ func env(args []string) error {
 
 func status(args []string) error {
 	flags, name := newFlags("status")
-	_ = flags.Parse(args)
+	if err := parse(flags, args); err != nil {
+		return err
+	}
 	names := []string{*name}
 	if !isSet(flags, "name") {
 		names = lab.List()
@@ -200,7 +202,9 @@ func powerOn(args []string) error { return onLab("power-on", args, (*lab.Lab).Po
 
 func onLab(command string, args []string, do func(*lab.Lab) error) error {
 	flags, name := newFlags(command)
-	_ = flags.Parse(args)
+	if err := parse(flags, args); err != nil {
+		return err
+	}
 	return openLocked(*name, func(l *lab.Lab) error {
 		if !l.Complete() {
 			return fmt.Errorf("%w: %s", plan.ErrNoLab, *name)
@@ -269,7 +273,9 @@ func fillCache(networkVolumes bool) (filled *cache.Cache, base string, err error
 func build(args []string) error {
 	flags, _ := newFlags("build")
 	network := flags.Bool("network-volumes", false, "also what a lab with --network-volumes runs")
-	_ = flags.Parse(args)
+	if err := parse(flags, args); err != nil {
+		return err
+	}
 	c, base, err := fillCache(*network)
 	if err != nil {
 		return err
@@ -280,7 +286,9 @@ func build(args []string) error {
 
 func assets(args []string) error {
 	flags, _ := newFlags("assets")
-	_ = flags.Parse(args)
+	if err := parse(flags, args); err != nil {
+		return err
+	}
 	return openCache(cache.Machines, func(c *cache.Cache) error {
 		dir, err := c.Assets()
 		if err != nil {
@@ -293,7 +301,9 @@ func assets(args []string) error {
 
 func clients(args []string) error {
 	flags, _ := newFlags("clients")
-	_ = flags.Parse(args)
+	if err := parse(flags, args); err != nil {
+		return err
+	}
 	return openCache(cache.Machines, func(c *cache.Cache) error {
 		if err := c.InstallPackages(); err != nil {
 			return err
@@ -309,7 +319,9 @@ func clients(args []string) error {
 
 func nfsServer(args []string) error {
 	flags, _ := newFlags("nfs-server")
-	_ = flags.Parse(args)
+	if err := parse(flags, args); err != nil {
+		return err
+	}
 	return openCache(cache.NFSServers, func(c *cache.Cache) error {
 		if err := c.InstallPackages(); err != nil {
 			return err
@@ -335,7 +347,9 @@ func images(args []string) error {
 	arch := flags.String("arch", runtime.GOARCH, "processor that they are for: amd64, or arm64 under hack/emulate.sh arm64")
 	var buildArgs list
 	flags.Var(&buildArgs, "build-arg", "NAME=VALUE for the Dockerfile; may be repeated")
-	_ = flags.Parse(args)
+	if err := parse(flags, args); err != nil {
+		return err
+	}
 	builds := []cache.Build{{Target: "howdah", Tag: "howdah/howdah:dev"}, {Target: "server", Tag: "howdah/server:dev"}}
 	if *target == "" && (*tag != "" || *unpack) || *target != "" && (*tag != "") == *unpack {
 		return errors.New("images: --target goes with either --tag or --unpack")
