@@ -36,11 +36,11 @@ type behind struct {
 func (b *behind) begin(name string) (end func(), ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.writes == nil {
-		b.writes, b.stop = map[string]chan struct{}{}, make(chan struct{})
-	}
 	if b.ended || len(b.writes) >= behindMost || b.writes[name] != nil {
 		return nil, false
+	}
+	if b.writes == nil {
+		b.writes, b.stop = map[string]chan struct{}{}, make(chan struct{})
 	}
 	written := make(chan struct{})
 	b.writes[name] = written
