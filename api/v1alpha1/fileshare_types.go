@@ -186,7 +186,7 @@ type FileShareSpec struct {
 // HotDirectories are directories of a share that several data servers serve.
 type HotDirectories struct {
 	// paths are directories at the share's depth, with brace expressions as in spec.directories. They need not exist
-	// yet. Unset: all directories of the share.
+	// yet. All entries of a share together can name 128. Unset: all directories of the share.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1

@@ -1,13 +1,15 @@
 package hotdirectories
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/howdah/howdah/internal/brace"
 )
 
-// MaxPaths is how many paths the entries of a share may give together.
-const MaxPaths = 10_000
+// MaxPaths is how many paths the entries of a share may give together. Each namespace server keeps them for each share, whether such a
+// directory exists or not, and spec.limits of the FileServer does not count them. A path has 255 bytes at most, so a share takes some 40 KB.
+const MaxPaths = 128
 
 // Entry is one of a share's hotDirectories. No patterns: all directories of the share.
 type Entry struct {
@@ -33,6 +35,10 @@ func Parse(entries []Entry, depth int) (rules Rules, faults []error) {
 			break // Later entries apply to nothing.
 		}
 		paths, err := brace.Paths(fmt.Sprintf("hotDirectories[%d].paths", i), entry.Patterns, depth, left)
+		if many := (*brace.TooMany)(nil); errors.As(err, &many) {
+			err = fmt.Errorf("hotDirectories[%d].paths: with pattern %q the share names more than %d paths; name fewer, or leave paths out: "+
+				"all directories of the share are hot then", i, many.Pattern, MaxPaths)
+		}
 		if err != nil {
 			faults = append(faults, err)
 			continue

@@ -10,7 +10,7 @@ package v1alpha1
 // HotDirectories are directories of a share that several data servers serve.
 type HotDirectoriesApplyConfiguration struct {
 	// paths are directories at the share's depth, with brace expressions as in spec.directories. They need not exist
-	// yet. Unset: all directories of the share.
+	// yet. All entries of a share together can name 128. Unset: all directories of the share.
 	Paths []string `json:"paths,omitempty"`
 	// dataServers is the number of data servers that serve each of the directories, including its owner. If the
 	// FileServer has fewer, all of them serve it.
