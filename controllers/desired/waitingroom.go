@@ -29,7 +29,9 @@ func waitingRoomSlice(in FileServerInput, ordinal int32) *discoveryv1ac.Endpoint
 }
 
 // waitingRoom is the slice of a data server's Service with the waiting rooms of a family; nil if there is none. While a pod
-// starts that holds its clients' connections, it has the pod instead. Its endpoints have no node. A Service with externalTrafficPolicy Local therefore leads no client there that comes from outside,
+// starts that holds its clients' connections, it has the pod instead.
+//
+// Its endpoints have no node. A Service with externalTrafficPolicy Local therefore leads no client there that comes from outside,
 // and a load balancer that looks for nodes with endpoints does not take a namespace server's node for the data server's.
 // While the data server has no pod, kube-proxy then drops who comes from outside, as it does where a Service has endpoints
 // on other nodes only, and does not refuse them: the client's kernel sends its SYN again after 1, 3 and 7 s.

@@ -8,10 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
@@ -68,7 +66,7 @@ func (o *observed) starting(replicas int32) map[string]netip.AddrPort {
 	for ordinal := range replicas {
 		name := naming.DataServer(o.fileServer.Name, ordinal)
 		pod, dataServer := o.podOf(name), o.dataServers[name]
-		if pod == nil || pod.DeletionTimestamp != nil || podReady(pod) || hasRestarted(pod) || !o.isNodeReady(pod.Spec.NodeName) || !holdsPort(&dataServer, pod) {
+		if pod == nil || pod.DeletionTimestamp != nil || podReady(pod) || hasRestarted(pod) || !o.isNodeReady(pod.Spec.NodeName) || dataServer.Status.PodUID != string(pod.UID) || !dataServer.HoldsPort() {
 			continue
 		}
 		address, err := netip.ParseAddr(dataServer.Status.PodIP)
@@ -86,12 +84,6 @@ func hasRestarted(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
 		return status.RestartCount > 0 || status.State.Terminated != nil
 	})
-}
-
-// holdsPort tells whether a pod of a data server has reported that it starts, or serves: it holds the port before its first report.
-func holdsPort(dataServer *internalv1.DataServer, pod *corev1.Pod) bool {
-	ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady)
-	return dataServer.Status.PodUID == string(pod.UID) && ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == internalv1.ReasonStarting)
 }
 
 // outsideAddresses are those of the Services for clients outside the cluster, by the names of the Services inside; those

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -163,9 +162,9 @@ func (w *watcher) setServer(o *internalv1.DataServer) {
 	if !known || before.Address != o.Spec.Address {
 		w.addressesChanged()
 	}
-	if report, comes := reportOf(o); report != w.reports[o.Name] {
+	if report := reportOf(o); report != w.reports[o.Name] {
 		w.reports[o.Name] = report
-		if comes {
+		if o.HoldsPort() {
 			w.serverComes()
 		}
 	}
@@ -173,14 +172,13 @@ func (w *watcher) setServer(o *internalv1.DataServer) {
 	w.leader.ServerChanged(o.Name)
 }
 
-// reportOf is what a data server reports, and whether it holds its port: it starts, or serves.
-func reportOf(o *internalv1.DataServer) (report string, comes bool) {
+// reportOf is what tells one report of a data server from the next.
+func reportOf(o *internalv1.DataServer) string {
 	ready := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
-		return "", false
+		return ""
 	}
-	comes = ready.Status == metav1.ConditionTrue || ready.Reason == internalv1.ReasonStarting
-	return fmt.Sprint(o.Status.PodUID, ready.Status, ready.Reason), comes
+	return fmt.Sprint(o.Status.PodUID, ready.Status, ready.Reason)
 }
 
 func (w *watcher) deleteServer(o *internalv1.DataServer) {

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -162,6 +163,12 @@ const NewDirectoriesForbid NewDirectories = "Forbid"
 // RefusesNewDirectories reports whether the server must get no new directories.
 func (s *DataServer) RefusesNewDirectories() bool {
 	return s.Spec.NewDirectories == NewDirectoriesForbid
+}
+
+// HoldsPort reports whether the server has reported that it starts or serves: connections of its clients wait at its port then, or are served.
+func (s *DataServer) HoldsPort() bool {
+	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == ReasonStarting)
 }
 
 // MaxNodeNetworks is the maximum number of networks in a DataServer, about 300 kB.
