@@ -72,11 +72,7 @@ func report(f figures, windows []window, rounds int) (string, verdict.Outcome) {
 	}
 	fmt.Fprintf(&text, "\nCPU of this machine while the lab rested between measurements: %.0f %% idle at the least\n", 100*least)
 	if len(reasons) > 0 {
-		text.WriteString("\nINVALID: nothing is judged, for this machine had other things to do\n")
-		for _, reason := range reasons {
-			fmt.Fprintf(&text, "  - %s\n", reason)
-		}
-		text.WriteString("Run it again when the machine has nothing else to do.\n")
+		text.WriteString(verdict.NotJudged("this machine had other things to do", reasons, ""))
 		return text.String(), verdict.Invalid
 	}
 	return text.String(), result

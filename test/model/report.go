@@ -80,23 +80,8 @@ func (r *Run) Report() (string, verdict.Outcome) {
 	if len(reasons) == 0 {
 		return text.String(), outcome
 	}
-	text.WriteString(invalid(reasons))
+	text.WriteString(verdict.NotJudged(verdict.NotLinksAlone, reasons, ", or with slower links (HOWDAH_MODEL_LINK)"))
 	return text.String(), verdict.Invalid
-}
-
-func invalid(reasons []string) string {
-	var text strings.Builder
-	text.WriteString("\nINVALID: nothing is judged, for it was not the links alone that were measured\n")
-	const most = 8
-	for i, reason := range reasons {
-		if i == most {
-			fmt.Fprintf(&text, "  - and %d more\n", len(reasons)-most)
-			break
-		}
-		fmt.Fprintf(&text, "  - %s\n", reason)
-	}
-	text.WriteString("Run it again when the machine has nothing else to do, or with slower links (HOWDAH_MODEL_LINK).\n")
-	return text.String()
 }
 
 // String names a way in the report.

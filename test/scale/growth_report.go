@@ -45,11 +45,7 @@ func growthReport(g growth, first, all int, capBytes float64) (string, verdict.O
 		fmt.Fprintf(&text, "CPU of this machine, %-38s %5.1f %% idle\n", w.Name, 100*w.Use.Idle)
 	}
 	if len(reasons) > 0 {
-		text.WriteString("\nINVALID: nothing is judged, for it was not the links alone that were measured\n")
-		for _, reason := range reasons {
-			fmt.Fprintf(&text, "  - %s\n", reason)
-		}
-		text.WriteString("Run it again when the machine has nothing else to do, or with a lower cap (HOWDAH_GROW_CAP).\n")
+		text.WriteString(verdict.NotJudged(verdict.NotLinksAlone, reasons, ", or with a lower cap (HOWDAH_GROW_CAP)"))
 		return text.String(), verdict.Invalid
 	}
 	return text.String(), result

@@ -63,11 +63,7 @@ func report(o outcome, servers int, capBytes float64, seconds, rounds int) (stri
 		fmt.Fprintf(&text, "CPU of this machine, %-53s %5.1f %% idle\n", w.Name, 100*w.Use.Idle)
 	}
 	if len(reasons) > 0 {
-		text.WriteString("\nINVALID: nothing is judged, for it was not the links alone that were measured\n")
-		for _, reason := range reasons {
-			fmt.Fprintf(&text, "  - %s\n", reason)
-		}
-		text.WriteString("Run it again when the machine has nothing else to do, or with a lower cap (HOWDAH_SCALE_CAP).\n")
+		text.WriteString(verdict.NotJudged(verdict.NotLinksAlone, reasons, ", or with a lower cap (HOWDAH_SCALE_CAP)"))
 		return text.String(), verdict.Invalid
 	}
 	return text.String(), result

@@ -7,6 +7,7 @@ package verdict
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/howdah/howdah/test/spare"
 )
@@ -57,6 +58,24 @@ func (l Link) Spoilt(least float64) []string {
 	return []string{fmt.Sprintf("%s: plain TCP got %.1f of %.1f MB/s before anything was measured; at least %.0f %% are needed",
 		l.Name, l.Rate/1e6, l.Cap/1e6, 100*least)}
 }
+
+// NotJudged is the end of the report of a run that is INVALID: instead is what was measured besides, again how to get a better run.
+func NotJudged(instead string, reasons []string, again string) string {
+	const most = 8
+	var text strings.Builder
+	fmt.Fprintf(&text, "\nINVALID: nothing is judged, for %s\n", instead)
+	for _, reason := range reasons[:min(most, len(reasons))] {
+		fmt.Fprintf(&text, "  - %s\n", reason)
+	}
+	if more := len(reasons) - most; more > 0 {
+		fmt.Fprintf(&text, "  - and %d more\n", more)
+	}
+	fmt.Fprintf(&text, "Run it again when the machine has nothing else to do%s.\n", again)
+	return text.String()
+}
+
+// NotLinksAlone is the instead of NotJudged where links are to be the limit.
+const NotLinksAlone = "it was not the links alone that were measured"
 
 // Median is the middle of some values, 0 of none.
 func Median(values []float64) float64 {
