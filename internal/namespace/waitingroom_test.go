@@ -184,7 +184,7 @@ func TestWhoWaitsTriesAgainWhenADataServerComes(t *testing.T) {
 			soon = errors.Is(v.err, syscall.ECONNRESET) && v.took >= comingTime && v.took < waitingTime-leadTime
 		}
 		if !soon {
-			t.Errorf("%s: those who wait do not hear of it", name)
+			t.Errorf("%s: those who wait are not reset before their time", name)
 		}
 	}
 }
