@@ -59,6 +59,7 @@ var attacks = []attack{
 	{"LAYOUTRETURN of a file system has no handle", unshared, layoutreturnFSID, true, 0, 0},
 	{"CLOSE gets a lock's state ID", []string{readOnly, readWrite}, closeLock, false, 0, 0},
 	{"a READ is sent again in its slot", []string{readOnly, readWrite}, readAgain, false, 0, 0},
+	{"opens are refused by the storage", []string{readWrite}, refusedOpens, true, 0, 0},
 	{"owners are taken over while they lock", []string{readWrite}, expireWhileLocking, false, 0, 0},
 	{"clients begin again while their sessions are used", unshared, expireWhileUsing, true, 0, 0},
 	// Attacks that blocked the answers of all clients.
@@ -168,7 +169,7 @@ func suffer(t *testing.T, a attack, from string) {
 	if took := time.Since(began); took > looseStall {
 		t.Errorf("the server needed %s to stop", took)
 	}
-	t.Logf("FIGURE stopped: %s", w.server.HowEnded())
+	w.endedWell()
 	w.logFindings(len(findings))
 }
 
