@@ -124,8 +124,9 @@ func (c *Client) Close() {
 }
 
 // request sends a request and waits for the answer. If the context ends first, the client can't be used any more,
-// because the next answer would belong to another request.
-func (c *Client) request(ctx context.Context, request, result any) error {
+// because the next answer would belong to another request. So it is after a manager did not answer in time: librados has its late answer
+// written where the next command of the same program waits for its own.
+func (c *Client) request(ctx context.Context, request map[string]any, result any) error {
 	select {
 	case <-c.turn:
 	case <-ctx.Done():
@@ -136,7 +137,11 @@ func (c *Client) request(ctx context.Context, request, result any) error {
 	if err != nil {
 		return fmt.Errorf("asking Ceph: %w", err)
 	}
-	return c.exchange(ctx, append(line, '\n'), result)
+	err = c.exchange(ctx, append(line, '\n'), result)
+	if request["op"] == ceph.Manager && IsRefusal(err, syscall.ETIMEDOUT) {
+		c.Close()
+	}
+	return err
 }
 
 func (c *Client) exchange(ctx context.Context, line []byte, result any) error {

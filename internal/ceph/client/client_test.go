@@ -125,6 +125,28 @@ func TestARequestThatIsNotWaitedForEndsTheProgram(t *testing.T) {
 	}
 }
 
+// The late answer of a manager was that of the next command: a share was given the path of another one.
+func TestAManagerThatDoesNotAnswerInTimeEndsTheProgram(t *testing.T) {
+	c, err := answering(t, `{"code":0}`, `{"code":110,"words":"Connection timed out"}`, `{"code":0,"result":"id"}`,
+		`{"code":110,"words":"Connection timed out"}`, `{"code":0,"result":{"out":"late","words":""}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, volume := t.Context(), ceph.Volume{FileSystem: "fs1", Group: "g"}
+	if _, err := c.Command(ctx, ceph.GetUser("u")); !errors.Is(err, syscall.ETIMEDOUT) {
+		t.Errorf("%v", err)
+	}
+	if id, err := c.FSID(ctx); id != "id" || err != nil {
+		t.Errorf("after a monitor that did not answer, which librados forgets: %q, %v", id, err)
+	}
+	if _, err := c.Command(ctx, volume.Info("a")); !errors.Is(err, syscall.ETIMEDOUT) {
+		t.Errorf("%v", err)
+	}
+	if out, err := c.Command(ctx, volume.Info("b")); !errors.Is(err, ErrGone) {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
 func TestAKeyIsInNoError(t *testing.T) {
 	c, err := answering(t, `{"code":0}`, `{"code":0,"result":"SECRET"}`, `SECRET`)
 	if err != nil {

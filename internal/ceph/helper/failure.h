@@ -20,6 +20,13 @@ void check(int code, const std::string &what) {
   if (code < 0) throw Failure{-code, what + ": " + strerror(-code)};
 }
 
+// errnoOf is the errno of a command's result, or 0 of one that succeeded. librados ends its wait for a manager with ETIMEDOUT, which is positive, and
+// with an empty answer. Then nothing more may be asked: the late answer is written into what was the stack of the call, and ends the next wait there.
+int errnoOf(int result) {
+  if (result < 0) return -result;
+  return result == ETIMEDOUT ? ETIMEDOUT : 0;
+}
+
 // Names are UTF-8, what is in objects may be anything: bytes travel in hexadecimal digits.
 std::string toHex(const std::string &bytes) {
   static const char digits[] = "0123456789abcdef";

@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <stdexcept>
+#include <utility>
 
 namespace {
 
@@ -35,6 +36,11 @@ int main() {
   expect("anything else", EIO, "", [] { throw 7; });
   expect("odd digits", EINVAL, "hexadecimal", [] { (void)fromHex("abc"); });
   expect("no digits", EINVAL, "hexadecimal", [] { (void)fromHex("zz"); });
+  for (const auto &[result, code] : {std::pair{0, 0}, {1, 0}, {-ENOENT, ENOENT}, {-ETIMEDOUT, ETIMEDOUT}, {ETIMEDOUT, ETIMEDOUT}}) {
+    if (errnoOf(result) == code) continue;
+    std::cerr << "the errno of " << result << " is " << errnoOf(result) << "\n";
+    wrong = 1;
+  }
   std::string bytes;
   for (int i = 0; i < 256; i++) bytes += static_cast<char>(i);
   if (fromHex(toHex(bytes)) != bytes) {

@@ -79,8 +79,8 @@ class Cluster {
     librados::bufferlist in, out;
     std::string words;
     const std::string text = command.dump();
-    const int code = target == "mon" ? rados_.mon_command(text, std::move(in), &out, &words) : rados_.mgr_command(text, std::move(in), &out, &words);
-    if (code < 0) throw Failure{-code, words.empty() ? strerror(-code) : words};
+    const int code = errnoOf(target == "mon" ? rados_.mon_command(text, std::move(in), &out, &words) : rados_.mgr_command(text, std::move(in), &out, &words));
+    if (code != 0) throw Failure{code, words.empty() ? strerror(code) : words};
     return json{{"out", out.to_str()}, {"words", words}};
   }
 
