@@ -12,10 +12,12 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// nameLabel tells which program an object is part of (the recommended label of Kubernetes).
+// Labels that Kubernetes recommends. nameLabel tells which program an object is part of.
 const (
 	nameLabel = "app.kubernetes.io/name"
 	nameValue = "howdah"
+	// instanceLabel tells the objects of several instances apart.
+	instanceLabel = "app.kubernetes.io/instance"
 )
 
 // Images are the images that pods run.
@@ -65,6 +67,8 @@ type FileServerInput struct {
 	Fences []internalv1.PodFence
 	// Rollout is how pods of data servers are replaced.
 	Rollout Rollout
+	// ImageOn is the node that is to pull the image of the data servers; "" is none.
+	ImageOn string
 	// Clients are the networks that some access rule of the FileServer's shares lets in.
 	Clients []netip.Prefix
 }
@@ -95,6 +99,9 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 	}
 	if !in.Storage.Missing {
 		children = append(children, DataServerStatefulSet(in))
+	}
+	if in.ImageOn != "" {
+		children = append(children, ImageDeployment(in, in.ImageOn))
 	}
 	if in.Storage.Steward != nil {
 		children = append(children, StewardDeployment(in))

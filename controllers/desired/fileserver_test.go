@@ -311,3 +311,11 @@ func TestObjectsOfSharesOfOneNameInTwoNamespacesDiffer(t *testing.T) {
 		}
 	}
 }
+
+func TestImageDeployment(t *testing.T) {
+	in := FileServerInput{
+		FileServer: builders.FileServer("ml", "training").Build(), ImageOn: "node-1",
+		Images: Images{Server: "registry.example/server:2", Howdah: "registry.example/howdah:2", PullSecrets: []string{"registry"}},
+	}
+	golden(t, "image", []any{ImageDeployment(in, in.ImageOn)})
+}

@@ -15,9 +15,11 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/limits"
 	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
@@ -87,6 +89,7 @@ func decide(o *observed, images desired.Images) decision {
 		DirectoryLimits: directoryLimits(o.fileServer),
 		Fences:          fencesInAPI(d.failover.Fences),
 		Rollout:         desired.Rollout{Replacing: d.rollout.OnDelete},
+		ImageOn:         o.nodeToPull(d.rollout),
 
 		CertificatesLost: o.certificatesLost(),
 	}
@@ -201,4 +204,11 @@ func closedNodes(nodes []corev1.Node, placement *v1alpha1.Placement) map[string]
 
 func keepsPodsOff(taint *corev1.Taint) bool {
 	return taint.Effect != corev1.TaintEffectPreferNoSchedule
+}
+
+// directoryLimits are what namespace servers hold clients' mkdir to.
+func directoryLimits(fileServer *v1alpha1.FileServer) internalv1.DirectoryLimits {
+	exports := backend.Of(fileServer).ExportsPerShare(fileServer)
+	caps := limits.Of(fileServer, desired.MaxShares(exports), exports)
+	return internalv1.DirectoryLimits{Total: int32(caps.Total.Directories), PerNamespace: int32(caps.PerNamespace.Directories)}
 }

@@ -41,6 +41,8 @@ type observed struct {
 	namespacePods []corev1.Pod
 	// stewardPods are those of the steward: one, or two while it moves. lostNodePods keep others off lost nodes.
 	stewardPods, lostNodePods []corev1.Pod
+	// images is what is known of the image that data servers get next.
+	images images
 	// renewed is when the kubelets of the nodes in question renewed their Leases. It is read only while a data server does not answer.
 	renewed map[string]time.Time
 	// mayFailOver: the operator was installed with the failover allowed that the FileServer asks for.
@@ -99,6 +101,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"Services", func() error { return o.readServices(ctx, r.Client, in) }},
 		{"DataServers", func() error { return o.readDataServers(ctx, r.Client, in) }},
 		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},
+		{"pods that pull an image", func() error { return o.readImages(ctx, r.Client, in) }},
 		{"Deployments", func() error { return o.readDeployments(ctx, r.Client) }},
 		{"Events", func() error { return o.readRefusals(ctx, r.Live) }},
 		{"the Steward", func() error { return o.readSteward(ctx, r.Client) }},

@@ -86,7 +86,7 @@ func (o *observed) rolloutServer(name string) rollout.Server {
 	if !s.Serves {
 		s.Stuck = stuckWhy(pod, &dataServer, s.Waits, o.now)
 	}
-	return s
+	return o.withImage(s, pod)
 }
 
 // isReportOf tells whether a pod of a data server has written the status. On a node's network pods have the node's address. Older
@@ -143,11 +143,12 @@ func endedSince(status *corev1.ContainerStatus, then time.Time) bool {
 	return last != nil && last.FinishedAt.After(then)
 }
 
-// hopeless are the kubelet's reasons that another try does not change, as long as the image and the pod stay as they are.
-var hopeless = []string{
-	"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable",
-	"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
-}
+// hopeless are the kubelet's reasons that another try does not change, as long as the image and the pod stay as they are. Unpullable are those
+// that are about the image.
+var (
+	unpullable = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable"}
+	hopeless   = append([]string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}, unpullable...)
+)
 
 // readRollouts finds out which other FileServer's change must be done before this one's may begin. It looks only if this one's is the
 // operator's, and is not done.

@@ -83,6 +83,12 @@ func number(n int, one, many string) string {
 // stoppedText names the data server, its image and that of the others, and what to do.
 func (o *observed) stoppedText(plan rollout.Plan) string {
 	image := imageOf(&o.statefulSet.Spec.Template.Spec)
+	if s := plan.Unpullable; s != nil {
+		pod := o.pods[s.Name]
+		return fmt.Sprintf("node %s can't pull image %s for the next pod of data server %s: %s; no data server was stopped for it, and %s and the others not yet "+
+			"replaced serve with image %s; set the earlier image again (serverImage of the chart, or helm rollback), or have the node get the image: "+
+			"see to its name, pull secrets and registry", pod.Spec.NodeName, image, s.Name, s.Pulling, s.Name, imageOf(&pod.Spec))
+	}
 	text := fmt.Sprintf("data server %s does not serve with its new pod (image %s): %s", plan.Stuck.Name, image, plan.Stuck.Stuck)
 	if pod := o.podOf(plan.Stuck.Name); pod != nil && pod.Spec.NodeName == "" {
 		// The change may be right: a node is drained, or full.

@@ -22,6 +22,7 @@ const (
 	ComponentOperator        = "operator"
 	ComponentSteward         = "steward"
 	ComponentLostNode        = "lost-node"
+	ComponentImage           = "image"
 )
 
 // tlsDomain ends the names in certificates. They are compared and not looked up.
@@ -282,6 +283,16 @@ func SelectLostNodes(fileServer string) map[string]string {
 // LostNode is the pod that keeps a FileServer's other pods off a lost node. A node's name can be longer than a pod's host name.
 func LostNode(fileServer, node string) string {
 	return fileServer + "-lost-node-" + shortHash(node)[:8]
+}
+
+// SelectImages selects the pods that have nodes pull the image of a FileServer's data servers.
+func SelectImages(fileServer string) map[string]string {
+	return map[string]string{v1alpha1.FileServerLabel: fileServer, v1alpha1.ComponentLabel: ComponentImage}
+}
+
+// Image is the Deployment whose pod has a node pull an image for a FileServer's data servers.
+func Image(fileServer, node, image string) string {
+	return fileServer + "-image-" + shortHash(node, image)[:8]
 }
 
 // SelectSteward selects the pod of a FileServer's steward.

@@ -17,7 +17,23 @@ type Server struct {
 	Waits string
 	// Held is why its pod must stay although it serves: the next one could not start; "" if it need not.
 	Held string
+	// NewImage means that its next pod has another image than its pod. Pull is how far its node is with that image, and Pulling says it in words.
+	NewImage bool
+	Pull     Pull
+	Pulling  string
 }
+
+// Pull is how far a node is with the image of a data server's next pod.
+type Pull string
+
+const (
+	// Pulled means that the node has the image, or that it can't be found out.
+	Pulled Pull = ""
+	// NotPulled means that the node does not have it yet.
+	NotPulled Pull = "NotPulled"
+	// CannotPull means that the node's kubelet tried, and could not.
+	CannotPull Pull = "CannotPull"
+)
 
 // Input is all that a decision needs.
 type Input struct {
@@ -62,6 +78,10 @@ type Plan struct {
 	Outdated []string
 	// Stuck is the data server at which a rollout is stopped.
 	Stuck *Server
+	// Pull is the data server whose node must pull the image of its next pod, if that is another one, before its pod goes, and as long as it has not
+	// gone. Unpullable is set if the node can't: then the rollout is stopped, and took nothing from anybody.
+	Pull       string
+	Unpullable *Server
 	// For are the data servers that a waiting rollout waits for, with what each waits for. Held are those that serve with pods that must stay.
 	// HeldBy is the FileServer that it waits for.
 	For, Held []Server
@@ -118,9 +138,26 @@ func Decide(in Input) Plan {
 	case healthy < 0:
 		plan.State = Waiting
 	default:
-		return plan.replace(in, in.Servers[healthy].Name, false)
+		return plan.replaceHealthy(in, &in.Servers[healthy])
 	}
 	return plan
+}
+
+// replaceHealthy replaces the pod of a data server that serves, once its node has the image of the next one: the pull is no part of the outage,
+// and an image that can't be pulled stops no data server.
+func (p Plan) replaceHealthy(in Input, s *Server) Plan {
+	if s.NewImage {
+		p.Pull = s.Name
+	}
+	switch s.Pull {
+	case CannotPull:
+		p.State, p.Unpullable = Stopped, s
+	case NotPulled:
+		p.State, p.For = Rolling, []Server{{Name: s.Name, Waits: s.Pulling}}
+	default:
+		return p.replace(in, s.Name, false)
+	}
+	return p
 }
 
 // isTried tells whether the newest template is being tried by one data server, and none serves with it yet. If all are down, for example with

@@ -7,7 +7,8 @@ import (
 )
 
 // server describes a data server by letters: o outdated, e ending, m its pod is missing, d it does not serve, g its clients reclaim, s it is
-// stuck, l its node is lost, h its pod must stay.
+// stuck, l its node is lost, h its pod must stay, i its next
+// pod has another image, p its node does not have that yet, x its node can't pull it.
 func server(name, letters string) Server {
 	has := func(letter string) bool { return strings.Contains(letters, letter) }
 	s := Server{
@@ -15,6 +16,13 @@ func server(name, letters string) Server {
 	}
 	if has("s") {
 		s.Stuck = "ImagePullBackOff"
+	}
+	s.NewImage = has("i") || has("p") || has("x")
+	switch {
+	case has("p"):
+		s.Pull, s.Pulling = NotPulled, "it pulls"
+	case has("x"):
+		s.Pull, s.Pulling = CannotPull, "no such image"
 	}
 	if has("h") {
 		s.Held = "its node is cordoned"
@@ -36,6 +44,8 @@ func TestDecide(t *testing.T) {
 		wantOnDelete   bool
 		stuck, waitFor string
 		held           string
+		pull           string
+		unpullable     string
 	}{
 		"nothing has changed":                                     {servers: "- - -", complete: true, state: UpToDate},
 		"one is down, and nothing has changed":                    {servers: "- sd -", complete: true, state: UpToDate},
@@ -68,6 +78,14 @@ func TestDecide(t *testing.T) {
 		"a bad image of the only server":                          {servers: "s", state: Stopped, stuck: "fs-0"},
 		"the pod of the first is refused":                         {servers: "o o ms", onDelete: onDelete, state: Stopped, stuck: "fs-2", wantOnDelete: true},
 		"back at the earlier image, the broken one is made again": {servers: "- - os", state: Rolling, next: "fs-2", healing: true, wantOnDelete: true},
+		"its node pulls the next image first":                     {servers: "o o op", state: Rolling, waitFor: "fs-2", pull: "fs-2"},
+		"and has it":                                              {servers: "o o oi", state: Rolling, next: "fs-2", wantOnDelete: true, pull: "fs-2"},
+		"until its pod has gone":                                  {servers: "o o oi", onDelete: onDelete, state: Rolling, next: "fs-2", now: true, wantOnDelete: true, pull: "fs-2"},
+		"and not while it goes":                                   {servers: "o o oei", onDelete: onDelete, state: Rolling, waitFor: "fs-2", wantOnDelete: true},
+		"only the next one's node":                                {servers: "op op g", state: Rolling, waitFor: "fs-2"},
+		"an image that can't be pulled stops none":                {servers: "o ox ox", state: Stopped, unpullable: "fs-2", pull: "fs-2"},
+		"but does not keep one that can't serve from a new pod":   {servers: "osx o ox", state: Rolling, next: "fs-0", healing: true, wantOnDelete: true},
+		"another FileServer is first, and nothing is pulled":      {servers: "op op op", heldBy: "ns/other", state: Waiting},
 		"another FileServer is first":                             {servers: "o o o", heldBy: "ns/other", state: Waiting},
 		"but not where it would heal":                             {servers: "o o os", heldBy: "ns/other", state: Rolling, next: "fs-2", healing: true, wantOnDelete: true},
 		"what is begun is not held":                               {servers: "o o d", heldBy: "ns/other", state: Rolling, waitFor: "fs-2"},
@@ -88,6 +106,13 @@ func TestDecide(t *testing.T) {
 		held := ""
 		for _, s := range got.Held {
 			held += s.Name
+		}
+		unpullable := ""
+		if got.Unpullable != nil {
+			unpullable = got.Unpullable.Name
+		}
+		if got.Pull != tc.pull || unpullable != tc.unpullable {
+			t.Errorf("%s: pulls for %q, unpullable %q", name, got.Pull, unpullable)
 		}
 		if got.State != tc.state || got.Next != tc.next || got.Now != tc.now || got.Healing != tc.healing || got.OnDelete != tc.wantOnDelete || stuck != tc.stuck || waitFor != tc.waitFor || held != tc.held {
 			t.Errorf("%s: got %+v, stuck at %q, waiting for %q", name, got, stuck, waitFor)

@@ -43,7 +43,7 @@ const (
 	CephSecrets = "/etc/ceph/secrets" //nolint:gosec // a folder
 	CephConfig  = RunDir + "/ceph.conf"
 
-	// IdleCommand is the command of the pods that keep others off lost nodes.
+	// IdleCommand is the command of the pods that keep others off lost nodes, and of those that have nodes pull an image.
 	IdleCommand = "idle"
 
 	// StewardCredential has the provisioning account of a steward: an optional Secret.

@@ -102,7 +102,7 @@ var _ = Describe("Data servers on the networks of their nodes", Label("host-netw
 	}, NodeTimeout(bound(4*time.Minute)))
 
 	It("get there one after the other under load, and clients' connections come from node to node", func(ctx SpecContext) {
-		underRandomLoad(ctx, "to the nodes", directories, func() {
+		underRandomLoad(ctx, "to the nodes", directories, 1, func() {
 			switched(ctx, &v1alpha1.HostNetwork{})
 			if nodeExec == "" {
 				return
@@ -128,7 +128,7 @@ var _ = Describe("Data servers on the networks of their nodes", Label("host-netw
 	}, SpecTimeout(bound(15*time.Minute)))
 
 	It("are killed, and lose a pod, under load", func(ctx SpecContext) {
-		underRandomLoad(ctx, "killed on the nodes", directories, func() {
+		underRandomLoad(ctx, "killed on the nodes", directories, 1, func() {
 			killGaneshaOf(ctx, fileServer+"-0")
 			time.Sleep(calm)
 			pod := &corev1.Pod{}
@@ -189,6 +189,6 @@ var _ = Describe("Data servers on the networks of their nodes", Label("host-netw
 	}, SpecTimeout(bound(8*time.Minute)))
 
 	It("come back from there under load", func(ctx SpecContext) {
-		underRandomLoad(ctx, "back from the nodes", directories, func() { switched(ctx, nil) })
+		underRandomLoad(ctx, "back from the nodes", directories, 1, func() { switched(ctx, nil) })
 	}, SpecTimeout(bound(15*time.Minute)))
 })

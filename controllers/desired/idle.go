@@ -1,9 +1,11 @@
 package desired
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
@@ -65,4 +67,43 @@ func LostNodePod(fs *v1alpha1.FileServer, images Images, node string) *corev1.Po
 			}},
 		},
 	}
+}
+
+// ImageDeployment has a node pull the image of the data servers before a data server there is stopped for it. Its pod does nothing. Until the
+// pod is there it is not known whether the image can be pulled at all. It goes through the scheduler: a Deployment whose pods name their node makes
+// one after the other if the kubelet refuses them.
+func ImageDeployment(in FileServerInput, node string) *appsv1ac.DeploymentApplyConfiguration {
+	name, selector := naming.Image(in.name(), node, in.Images.Server), naming.SelectImages(in.name())
+	selector[instanceLabel] = name // No two Deployments may select the same pods.
+	pod := corev1ac.PodSpec().
+		WithAutomountServiceAccountToken(false).
+		WithEnableServiceLinks(false).
+		WithTerminationGracePeriodSeconds(1).
+		// The data server is on the node, whatever taints that has.
+		WithTolerations(corev1ac.Toleration().WithOperator(corev1.TolerationOpExists)).
+		WithAffinity(corev1ac.Affinity().WithNodeAffinity(corev1ac.NodeAffinity().WithRequiredDuringSchedulingIgnoredDuringExecution(
+			corev1ac.NodeSelector().WithNodeSelectorTerms(corev1ac.NodeSelectorTerm().WithMatchFields(corev1ac.NodeSelectorRequirement().
+				WithKey(metav1.ObjectNameField).WithOperator(corev1.NodeSelectorOpIn).WithValues(node)))))).
+		WithSecurityContext(corev1ac.PodSecurityContext().
+			WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).
+			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
+		WithContainers(corev1ac.Container().
+			WithName("idle").
+			WithImage(in.Images.Server).
+			WithArgs(serverpod.IdleCommand).
+			WithResources(corev1ac.ResourceRequirements().
+				WithRequests(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("8Mi")}).
+				WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")})).
+			WithSecurityContext(corev1ac.SecurityContext().
+				WithAllowPrivilegeEscalation(false).
+				WithReadOnlyRootFilesystem(true).
+				WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))))
+	return appsv1ac.Deployment(name, in.namespace()).
+		WithLabels(labels(selector)).
+		WithSpec(appsv1ac.DeploymentSpec().
+			WithReplicas(1).
+			WithRevisionHistoryLimit(0).
+			WithSelector(metav1ac.LabelSelector().WithMatchLabels(selector)).
+			WithStrategy(appsv1ac.DeploymentStrategy().WithType(appsv1.RecreateDeploymentStrategyType)).
+			WithTemplate(podTemplate(selector, in.FileServer.Spec.Pods, in.Images.PullSecrets, pod)))
 }
