@@ -25,19 +25,31 @@ type end struct {
 	name string
 }
 
-// twoEnds serves the share alpha by two data servers, and gives a client of each. The second has the configuration that the product writes, and
-// no supervisor.
+// twoEnds is manyEnds with two data servers.
 func twoEnds(t *testing.T) (c *inCeph, first *dataServer, ends [2]*end) {
+	t.Helper()
+	c, first, many := manyEnds(t, 2)
+	return c, first, [2]*end(many)
+}
+
+// endAddress is that of a data server of a hot directory, by its ordinal.
+func endAddress(ordinal int) string { return fmt.Sprint("10.99.0.1:", 2049+ordinal) }
+
+// manyEnds serves the share alpha by n data servers, and gives a client of each. All but the first have the configuration that the product
+// writes, and no supervisor.
+func manyEnds(t *testing.T, n int) (c *inCeph, first *dataServer, ends []*end) {
 	t.Helper()
 	c = newInCeph(t)
 	c.make("alpha")
 	first = c.boot()
 	first.apply(alphaWithShortGrace)
 	first.settle()
-	c.serveBySecond(t)
+	for ordinal := 1; ordinal < n; ordinal++ {
+		c.serveBesides(t, ordinal)
+	}
 	first.await("the first start's grace to end", func(dataservertest.Reported) bool { return !first.supervisor.State().InGrace })
-	for i, address := range []string{"10.99.0.1:2049", "10.99.0.1:2050"} {
-		ends[i] = enter(t, fmt.Sprint("client ", i+1), address)
+	for i := range n {
+		ends = append(ends, enter(t, fmt.Sprint("client ", i+1), endAddress(i)))
 	}
 	ends[0].results(user, then(lookUp("alpha", "0"), create(&nfsv4.Createtype4_NF4DIR{}, "hot"), setMode(0o777))...)
 	return c, first, ends
@@ -50,10 +62,10 @@ func enter(t *testing.T, owner, address string) *end {
 	return e
 }
 
-// serveBySecond starts another data server of the FileServer.
-func (c *inCeph) serveBySecond(t *testing.T) {
+// serveBesides starts another data server of the FileServer.
+func (c *inCeph) serveBesides(t *testing.T, ordinal int) {
 	t.Helper()
-	other := c.another(1)
+	other := c.another(int32(ordinal))
 	server := dataservertest.DataServer(0)
 	server.Spec.Ceph.Monitors = other.options.Monitors
 	storage := cephstorage.New(other.options)
@@ -62,17 +74,17 @@ func (c *inCeph) serveBySecond(t *testing.T) {
 	info, err := ceph.ParseInfo(c.send(c.volume.Info(ceph.Subvolume(c.uid, "alpha"))))
 	mustWork(t, "look at the subvolume", err)
 	config := ganesha.Config{
-		LeaseSeconds: 8, GraceSeconds: 12, Port: 2050, MonitoringPort: 3050,
+		LeaseSeconds: 8, GraceSeconds: 12, Port: uint16(2049 + ordinal), MonitoringPort: uint16(3049 + ordinal),
 		Exports: []ganesha.Export{{
 			ID: 1, Path: info.Path, Pseudo: "/alpha/0", Clients: []ganesha.Client{realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, "10.99.0.1")},
 			CephFS: &ganesha.CephFS{FileSystem: c.options.FileSystem, User: ceph.ShareUser(c.uid, "alpha")},
 		}},
 	}
 	storage.CompleteConfig(&config)
-	realtest.StartNamed(t, "second", config)
+	realtest.StartNamed(t, fmt.Sprint("besides-", ordinal), config)
 	began := time.Now()
-	for probe := dialWireAs(t, "probe", "10.99.0.1:2050", 1); ; time.Sleep(100 * time.Millisecond) {
-		status := probe.Run(user, then(lookUp("alpha", "0"), probe.open("probe", nfsv4.OPEN4_SHARE_ACCESS_BOTH))...)
+	for probe := dialWireAs(t, fmt.Sprint("probe ", ordinal), endAddress(ordinal), 1); ; time.Sleep(100 * time.Millisecond) {
+		status := probe.Run(user, then(lookUp("alpha", "0"), probe.open(fmt.Sprint("probe ", ordinal), nfsv4.OPEN4_SHARE_ACCESS_BOTH))...)
 		if status == nfsv4.NFS4_OK {
 			probe.Run(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
 			probe.destroy()
@@ -82,7 +94,7 @@ func (c *inCeph) serveBySecond(t *testing.T) {
 			probe.Run(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
 		}
 		if time.Since(began) > timeout {
-			t.Fatalf("the second data server does not serve: %s", client.StatusName(status))
+			t.Fatalf("data server %d does not serve: %s", ordinal, client.StatusName(status))
 		}
 	}
 }
