@@ -30,6 +30,12 @@ func DataServerObject(in FileServerInput, ordinal int32) *internalv1ac.DataServe
 	for _, address := range in.LostNodeAddresses[name] {
 		spec.WithLostNodeAddresses(address.String())
 	}
+	for _, address := range in.Near[name].Node {
+		spec.WithNodeAddresses(address.String())
+	}
+	for _, network := range in.Near[name].Zone {
+		spec.WithZoneNetworks(network.String())
+	}
 	if slices.Contains(in.ToBeIdle, name) {
 		spec.WithNewDirectories(internalv1.NewDirectoriesForbid)
 	}

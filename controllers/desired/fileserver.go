@@ -63,6 +63,8 @@ type FileServerInput struct {
 	NodeNetworks []netip.Prefix
 	// LostNodeAddresses are, by data server, those of the node from which a failover took it.
 	LostNodeAddresses map[string][]netip.Addr
+	// Near are, by data server, the clients that are near it, if a share has hot directories.
+	Near map[string]Near
 	// Fences are the pods whose clients the storage must refuse.
 	Fences []internalv1.PodFence
 	// Rollout is how pods of data servers are replaced.

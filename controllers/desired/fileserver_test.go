@@ -56,6 +56,9 @@ func TestFileServerChildren(t *testing.T) {
 		"fileserver-ceph": {
 			FileServer: builders.FileServer("ml", "training").UID("7c2e").Replicas(1).Ceph().Build(),
 			Images:     images, Replicas: 1,
+			Near: map[string]Near{"training-0": {
+				[]netip.Addr{netip.MustParseAddr("10.0.0.3"), netip.MustParseAddr("fd00:7::3")}, []netip.Prefix{netip.MustParsePrefix("10.0.0.2/31")},
+			}},
 			NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"},
 			Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.7.0/24")},
 		},

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // nodeAnnotations are those in which network plugins write addresses that a node has besides its own: those of its end of
@@ -148,4 +150,45 @@ func compactNetworks(networks []netip.Prefix) []netip.Prefix {
 		}
 	}
 	return kept
+}
+
+// Near are the clients that are near a data server: the addresses of its node, and those of the nodes of its zone.
+type Near struct {
+	Node []netip.Addr
+	Zone []netip.Prefix
+}
+
+// NearClients are, by data server, the clients that are near it, if it is known on which node each runs. If they are all in one
+// zone, none is nearer than another by it. What does not fit in a DataServer is left out: it is not near.
+func NearClients(nodes []corev1.Node, nodeOf map[string]string) map[string]Near {
+	at, zones := map[string]int{}, map[string][]corev1.Node{}
+	for i := range nodes {
+		at[nodes[i].Name] = i
+	}
+	for _, node := range nodeOf {
+		if i, known := at[node]; known && nodes[i].Labels[corev1.LabelTopologyZone] != "" {
+			zones[nodes[i].Labels[corev1.LabelTopologyZone]] = nil
+		}
+	}
+	networks := map[string][]netip.Prefix{}
+	if len(zones) > 1 {
+		for i := range nodes {
+			zone := nodes[i].Labels[corev1.LabelTopologyZone]
+			if _, has := zones[zone]; has {
+				zones[zone] = append(zones[zone], nodes[i])
+			}
+		}
+		for zone, members := range zones {
+			all := NodeNetworks(NodeAddresses(members), nil)
+			networks[zone] = all[:min(len(all), internalv1.MaxZoneNetworks)]
+		}
+	}
+	near := map[string]Near{}
+	for server, node := range nodeOf {
+		if i, known := at[node]; known {
+			addresses := NodeAddresses(nodes[i : i+1])
+			near[server] = Near{addresses[:min(len(addresses), internalv1.MaxNodeAddresses)], networks[nodes[i].Labels[corev1.LabelTopologyZone]]}
+		}
+	}
+	return near
 }

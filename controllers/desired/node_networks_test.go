@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -112,5 +113,61 @@ func TestNodeNetworksHaveTheAddressesAndNoOther(t *testing.T) {
 		if again := NodeNetworks(addresses, nil); !slices.Equal(again, networks) {
 			t.Fatalf("%v and %v of the same addresses", networks, again)
 		}
+	}
+}
+
+func TestClientsNearADataServerAreThoseOfItsNodeAndItsZone(t *testing.T) {
+	node := func(name, zone, address string) *builders.NodeBuilder {
+		b := builders.Node(name).Address(corev1.NodeInternalIP, address)
+		if zone != "" {
+			b.Label(corev1.LabelTopologyZone, zone)
+		}
+		return b
+	}
+	nodes := []*builders.NodeBuilder{
+		node("a0", "a", "10.0.0.0").PodCIDRs("10.244.3.0/24"), node("a1", "a", "10.0.0.1"), node("a2", "a", "10.0.0.2"),
+		node("b0", "b", "10.1.0.8"), node("b1", "b", "10.1.0.10"), node("c0", "c", "10.2.0.1"), node("none", "", "10.3.0.1"), node("none2", "", "10.3.0.2"),
+	}
+	for name, tc := range map[string]struct {
+		nodeOf map[string]string
+		want   string
+	}{
+		"no data server": {nil, "map[]"},
+		"two zones; nodes of a third are near none": {
+			map[string]string{"fs-0": "a0", "fs-1": "b1"},
+			"map[fs-0:{[10.0.0.0 10.244.3.0 10.244.3.1] [10.0.0.0/31 10.0.0.2/32 10.244.3.0/31]} fs-1:{[10.1.0.10] [10.1.0.8/32 10.1.0.10/32]}]",
+		},
+		"one zone: only nodes": {map[string]string{"fs-0": "a1", "fs-1": "a2"}, "map[fs-0:{[10.0.0.1] []} fs-1:{[10.0.0.2] []}]"},
+		"a node without the label has no zone, and is not another one": {
+			map[string]string{"fs-0": "a1", "fs-1": "none"}, "map[fs-0:{[10.0.0.1] []} fs-1:{[10.3.0.1] []}]",
+		},
+		"no node yet, or one that is deleted": {map[string]string{"fs-0": "", "fs-1": "gone"}, "map[]"},
+	} {
+		var list []corev1.Node
+		for _, b := range nodes {
+			list = append(list, *b.Build())
+		}
+		if got := fmt.Sprint(NearClients(list, tc.nodeOf)); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestClientsNearADataServerFitInIt(t *testing.T) {
+	var nodes []corev1.Node
+	for i := range 10_000 { // No two are adjacent.
+		node := builders.Node(fmt.Sprint("n", i)).Label(corev1.LabelTopologyZone, map[bool]string{true: "b", false: "a"}[i == 0]).
+			Address(corev1.NodeInternalIP, netip.AddrFrom4([4]byte{10, 0, byte(i >> 7), byte(i << 1)}).String())
+		for j := range 80 * max(0, 2-i) / 2 {
+			node.Address(corev1.NodeExternalIP, fmt.Sprint("192.0.2.", j))
+		}
+		nodes = append(nodes, *node.Build())
+	}
+	near := NearClients(nodes, map[string]string{"fs-0": "n0", "fs-1": "n1"})
+	if got := near["fs-0"].Node; len(got) != internalv1.MaxNodeAddresses {
+		t.Errorf("%d addresses of a node", len(got))
+	}
+	if got := near["fs-1"].Zone; len(got) != internalv1.MaxZoneNetworks || got[0].String() != "10.0.0.2/32" {
+		t.Errorf("%d networks of a zone, the first %v", len(got), got[0])
 	}
 }

@@ -1,6 +1,7 @@
 package fileserver
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -29,6 +31,19 @@ func (o *observed) addresses() map[string]string {
 		}
 	}
 	return addresses
+}
+
+// nearClients are, by data server, the clients that are near it: namespace servers may not read nodes. Only hot directories need them. A data
+// server whose pod is replaced counts where it was, until the next pod has a node.
+func (o *observed) nearClients() map[string]desired.Near {
+	if !o.isShared() || !slices.ContainsFunc(o.shares, func(s fleet.Share) bool { return len(s.HotDirectories) > 0 }) {
+		return nil
+	}
+	nodeOf := map[string]string{}
+	for name := range o.dataServers {
+		nodeOf[name] = cmp.Or(o.pods[name].Spec.NodeName, o.dataServers[name].Status.NodeName)
+	}
+	return desired.NearClients(o.nodes, nodeOf)
 }
 
 // waitingRooms are the addresses of the namespace servers' pods that are ready, sorted, or if none is, of those that run: a waiting room

@@ -14,6 +14,8 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/test/builders"
 )
 
 func TestOutsideAddressesAreThoseOfServicesThatStay(t *testing.T) {
@@ -148,6 +150,38 @@ func TestClientsWaitAtAPodThatStartsAndHoldsItsPort(t *testing.T) {
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		o.nodes, o.dataServers["fs-0"], o.pods["fs-0"] = []corev1.Node{node}, server, starting
 		if got := fmt.Sprint(o.starting(2)); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestClientsThatAreNearAreWrittenOnlyForHotDirectoriesInCeph(t *testing.T) {
+	const where = "map[fs-0:{[10.0.0.1] []} fs-1:{[10.0.0.2] []}]"
+	hot := []fleet.Share{{}, {HotDirectories: []v1alpha1.HotDirectories{{DataServers: 2}}}}
+	for name, tc := range map[string]struct {
+		change func(o *observed)
+		want   string
+	}{
+		"hot":                       {func(*observed) {}, where},
+		"nothing":                   {func(o *observed) { o.shares = hot[:1] }, "map[]"},
+		"volumes":                   {func(o *observed) { o.fileServer = builders.FileServer("ns", "fs").Replicas(2).Build() }, "map[]"},
+		"its pod is elsewhere now":  {func(o *observed) { o.pods["fs-1"] = *pod(corev1.PodRunning, true) }, "map[fs-0:{[10.0.0.1] []} fs-1:{[10.0.0.1] []}]"},
+		"its pod is being replaced": {func(o *observed) { delete(o.pods, "fs-1") }, where},
+		"the next has no node": {func(o *observed) {
+			o.pods["fs-1"] = *pod(corev1.PodPending, false, func(p *corev1.Pod) { p.Spec.NodeName = "" })
+		}, where},
+	} {
+		o, _ := world()
+		o.fileServer, o.shares = builders.FileServer("ns", "fs").Replicas(2).Ceph().Build(), hot
+		o.nodes = []corev1.Node{
+			*builders.Node("node-a").Address(corev1.NodeInternalIP, "10.0.0.1").Build(), *builders.Node("node-b").Address(corev1.NodeInternalIP, "10.0.0.2").Build(),
+		}
+		o.pods["fs-1"] = *pod(corev1.PodRunning, true, func(p *corev1.Pod) { p.Spec.NodeName = "node-b" })
+		server := o.dataServers["fs-1"]
+		server.Status.NodeName = "node-b"
+		o.dataServers["fs-1"] = server
+		tc.change(o)
+		if got := fmt.Sprint(o.nearClients()); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}

@@ -86,6 +86,8 @@ func decide(o *observed, images desired.Images) decision {
 
 		LostNodeAddresses: o.lostNodeAddresses(),
 
+		Near: o.nearClients(),
+
 		DirectoryLimits: directoryLimits(o.fileServer),
 		Fences:          fencesInAPI(d.failover.Fences),
 		Rollout:         desired.Rollout{Replacing: d.rollout.OnDelete},

@@ -16,24 +16,42 @@ func Serving(directory, owner string, others []string, n int) []string {
 	return append([]string{owner}, others[:min(max(n-1, 0), len(others))]...)
 }
 
-// Order puts data servers in the order in which a client prefers them. It goes by the client's address and the servers' names, so all
-// namespace servers give the same, and without one of them the order of the others stays.
-func Order(servers []string, directory string, client netip.Addr) []string {
+// Nearness is how near a data server is to a client.
+type Nearness int
+
+const (
+	// Far is that of all others, and of all if nothing is known.
+	Far Nearness = iota
+	// SameZone is that of a data server whose node is in the zone of the client's.
+	SameZone
+	// SameNode is that of a data server that runs on the client.
+	SameNode
+)
+
+// Order puts data servers in the order in which a client prefers them: the nearest first, and those that are equally near by the client's
+// address and the servers' names. So all namespace servers give the same, and without one of them the order of the others stays.
+func Order(servers []string, directory string, client netip.Addr, near map[string]Nearness) []string {
 	servers = slices.Clone(servers)
 	byWeight(servers, directory+" "+client.Unmap().WithZone("").String())
+	slices.SortStableFunc(servers, func(a, b string) int { return cmp.Compare(near[b], near[a]) })
 	return servers
 }
 
+// nodeMore is how many clients more than the one with the fewest a data server may have and still get the client on its own node.
+const nodeMore = 1
+
 // Choose is the place in the order of the data server that a new client is sent to: of those with the fewest clients, the one that it
-// prefers. By the order alone, five clients would be on three or four of five data servers.
-func Choose(order []string, clients map[string]int) int {
-	best := 0
-	for i, server := range order {
-		if clients[server] < clients[order[best]] {
-			best = i
-		}
+// prefers. By the order alone, five clients would be on three or four of five data servers, and all clients of one zone on the data servers
+// there. So a zone decides between equals only. A data server on the client's own node may have nodeMore clients more: its link carries nothing
+// for that client. The data servers never differ by more than nodeMore + 1 by new clients.
+func Choose(order []string, clients map[string]int, near map[string]Nearness) int {
+	fewest := clients[order[0]]
+	for _, server := range order {
+		fewest = min(fewest, clients[server])
 	}
-	return best
+	return slices.IndexFunc(order, func(server string) bool {
+		return clients[server] == fewest || near[server] == SameNode && clients[server] <= fewest+nodeMore
+	})
 }
 
 // byWeight sorts by the hash of each name with a key, and by name where that is equal.

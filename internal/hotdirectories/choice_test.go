@@ -84,7 +84,7 @@ func TestClientsPreferEachDataServerAsOften(t *testing.T) {
 	count := map[string]int{}
 	const clients = 2000
 	for i := range clients {
-		count[Order(servers(5), "d", client(i))[0]]++
+		count[Order(servers(5), "d", client(i), nil)[0]]++
 	}
 	for _, server := range servers(5) {
 		if n := count[server]; n < 340 || n > 460 {
@@ -98,7 +98,7 @@ func TestWithoutOneDataServerOnlyItsClientsGoElsewhere(t *testing.T) {
 	fewer := slices.Delete(slices.Clone(all), 2, 3)
 	moved := map[string]int{}
 	for i := range 1000 {
-		before, after := Order(all, "d", client(i)), Order(fewer, "d", client(i))
+		before, after := Order(all, "d", client(i), nil), Order(fewer, "d", client(i), nil)
 		if want := slices.DeleteFunc(slices.Clone(before), func(name string) bool { return name == all[2] }); !slices.Equal(after, want) {
 			t.Fatalf("client %d: %v, then %v, want %v", i, before, after, want)
 		}
@@ -114,11 +114,11 @@ func TestWithoutOneDataServerOnlyItsClientsGoElsewhere(t *testing.T) {
 }
 
 func TestOneClientHasOneOrderHoweverItsAddressIsWritten(t *testing.T) {
-	want := Order(servers(7), "d", netip.MustParseAddr("10.0.0.9"))
-	if got := Order(servers(7), "d", netip.MustParseAddr("::ffff:10.0.0.9")); !slices.Equal(got, want) {
+	want := Order(servers(7), "d", netip.MustParseAddr("10.0.0.9"), nil)
+	if got := Order(servers(7), "d", netip.MustParseAddr("::ffff:10.0.0.9"), nil); !slices.Equal(got, want) {
 		t.Errorf("mapped: %v, want %v", got, want)
 	}
-	if a, b := Order(servers(7), "d", netip.MustParseAddr("fe80::9%eth0")), Order(servers(7), "d", netip.MustParseAddr("fe80::9%eth1")); !slices.Equal(a, b) {
+	if a, b := Order(servers(7), "d", netip.MustParseAddr("fe80::9%eth0"), nil), Order(servers(7), "d", netip.MustParseAddr("fe80::9%eth1"), nil); !slices.Equal(a, b) {
 		t.Errorf("zones: %v and %v", a, b)
 	}
 }
@@ -135,7 +135,7 @@ func TestTheNextClientGoesWhereFewestAre(t *testing.T) {
 		"two are: in order":    {map[string]int{"a": 1, "b": 1, "c": 2}, "a"},
 		"one who is not there": {map[string]int{"d": 0, "c": 1, "a": 1, "b": 1}, "c"},
 	} {
-		if got := order[Choose(order, tc.clients)]; got != tc.want {
+		if got := order[Choose(order, tc.clients, nil)]; got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
@@ -147,8 +147,8 @@ func TestAsManyClientsAsDataServersReachAll(t *testing.T) {
 		for round := range 50 {
 			count := map[string]int{}
 			for i := range 3 * n {
-				order := Order(servers(n), "d", client(round*100+i))
-				count[order[Choose(order, count)]]++
+				order := Order(servers(n), "d", client(round*100+i), nil)
+				count[order[Choose(order, count, nil)]]++
 			}
 			for _, server := range servers(n) {
 				if count[server] != 3 {

@@ -1,10 +1,17 @@
 package integration
 
 import (
+	"fmt"
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -86,5 +93,60 @@ var _ = Describe("A FileShare with hot directories", func() {
 			return exists(&internalv1.ShareAttachment{}, namespace, key).Spec.HotDirectories
 		}, timeout).
 			Should(BeEmpty())
+	})
+
+	It("has the operator write which clients are near a data server, and only then", func() {
+		// Each has an address, and a zone.
+		for _, node := range []struct{ name, zone, address string }{
+			{"near-a0", "a", "192.168.77.2"}, {"near-a1", "a", "192.168.77.3"}, {"near-b0", "b", "192.168.77.8"}, {"near-c0", "c", "192.168.77.9"},
+		} {
+			made := createNode(builders.Node(node.name).Label(corev1.LabelTopologyZone, node.zone).Build())
+			DeferCleanup(func() { Expect(client.IgnoreNotFound(admin.Delete(ctx, made))).To(Succeed()) })
+			before := made.DeepCopy()
+			made.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: node.address}}
+			Expect(admin.Status().Patch(ctx, made, client.MergeFrom(before))).To(Succeed())
+		}
+		namespace := newNamespace()
+		create(builders.FileServer(namespace, "training").Replicas(2).Ceph().Build())
+		set := exists(&appsv1.StatefulSet{}, namespace, naming.DataServers("training"))
+		for ordinal, node := range []string{"near-a0", "near-b0"} {
+			name := naming.DataServer("training", int32(ordinal))
+			runPod(namespace, name, set.Spec.Template, map[string]string{appsv1.StatefulSetPodNameLabel: name}, node, fmt.Sprint("10.1.77.", ordinal+1))
+		}
+		near := func(server string) func() []string {
+			return func() []string {
+				spec := exists(&internalv1.DataServer{}, namespace, server).Spec
+				return []string{strings.Join(spec.NodeAddresses, " "), strings.Join(spec.ZoneNetworks, " ")}
+			}
+		}
+		nothing := Equal([]string{"", ""})
+		share := builders.FileShare(namespace, "data", "training").Directories("d0").Build()
+		create(share)
+		exists(&internalv1.ShareExport{}, namespace, naming.ShareExport("data", "training-1"))
+		Expect(near("training-0")()).To(nothing, "nothing is hot")
+
+		By("a hot directory")
+		change(share, func(s *v1alpha1.FileShare) {
+			s.Spec.HotDirectories = []v1alpha1.HotDirectories{{Paths: []string{"d0"}, DataServers: 2}}
+		})
+		Eventually(near("training-0"), timeout, "50ms").Should(Equal([]string{"192.168.77.2", "192.168.77.2/31"}))
+		Eventually(near("training-1"), timeout, "50ms").Should(Equal([]string{"192.168.77.8", "192.168.77.8/32"}))
+
+		By("a node that gets into another zone")
+		change(exists(&corev1.Node{}, "", "near-c0"), func(n *corev1.Node) { n.Labels[corev1.LabelTopologyZone] = "b" })
+		Eventually(near("training-1"), timeout, "50ms").Should(Equal([]string{"192.168.77.8", "192.168.77.8/31"}))
+
+		By("a data server that gets to another node")
+		pod := exists(&corev1.Pod{}, namespace, "training-1")
+		Expect(admin.Delete(ctx, pod, client.GracePeriodSeconds(0))).To(Succeed())
+		Eventually(func() bool { return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(pod), pod)) }, timeout, "50ms").Should(BeTrue())
+		runPod(namespace, "training-1", set.Spec.Template, map[string]string{appsv1.StatefulSetPodNameLabel: "training-1"}, "near-a1", "10.1.77.9")
+		Eventually(near("training-1"), timeout, "50ms").Should(Equal([]string{"192.168.77.3", ""}), "all are in one zone")
+		Eventually(near("training-0"), timeout, "50ms").Should(Equal([]string{"192.168.77.2", ""}), "all are in one zone")
+
+		By("nothing that is hot")
+		change(share, func(s *v1alpha1.FileShare) { s.Spec.HotDirectories = nil })
+		Eventually(near("training-0"), timeout, "50ms").Should(nothing)
+		Eventually(near("training-1"), timeout, "50ms").Should(nothing)
 	})
 })

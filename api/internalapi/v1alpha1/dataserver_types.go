@@ -127,6 +127,25 @@ type DataServerSpec struct {
 	// +optional
 	LostNodeAddresses []string `json:"lostNodeAddresses,omitempty"`
 
+	// nodeAddresses are the addresses of the node that the server runs on, as clients there have them. In Ceph and only
+	// while a share of the FileServer has hot directories. Namespace servers send such a client to this server first.
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	// +listType=atomic
+	// +optional
+	NodeAddresses []string `json:"nodeAddresses,omitempty"`
+
+	// zoneNetworks are the addresses of the nodes in the zone of the server's node (topology.kubernetes.io/zone),
+	// combined into networks where they are adjacent. Under the same conditions as nodeAddresses, and only if the
+	// FileServer's servers are in several zones. Namespace servers prefer this server for such clients.
+	// +kubebuilder:validation:MaxItems=8192
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=43
+	// +listType=atomic
+	// +optional
+	ZoneNetworks []string `json:"zoneNetworks,omitempty"`
+
 	// moves are the directories that are copied to this server's volumes, or from them. It follows from spec.move of
 	// the ShareDirectories, which data servers may not read.
 	// +kubebuilder:validation:MaxItems=64
@@ -171,66 +190,14 @@ func (s *DataServer) HoldsPort() bool {
 	return ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == ReasonStarting)
 }
 
-// MaxNodeNetworks is the maximum number of networks in a DataServer, about 300 kB.
-const MaxNodeNetworks = 16384
-
-// CephFileSystem is the location of the data and the data server's records in Ceph.
-type CephFileSystem struct {
-	// monitors are the addresses of the monitors with ports.
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:items:MinLength=3
-	// +kubebuilder:validation:items:MaxLength=64
-	// +listType=atomic
-	// +required
-	Monitors []string `json:"monitors,omitempty"`
-
-	// fsid is the ID of the cluster.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +required
-	FSID string `json:"fsid,omitempty"`
-
-	// fileSystem is the name of the Ceph file system.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +required
-	FileSystem string `json:"fileSystem,omitempty"`
-
-	// recoveryPool is the pool with the recovery records and the Export_Ids. Each data server has its own RADOS
-	// namespace there.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +required
-	RecoveryPool string `json:"recoveryPool,omitempty"`
-
-	// recoveryUser is the cephx user that may write the recovery records.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +required
-	RecoveryUser string `json:"recoveryUser,omitempty"`
-
-	// identity is the FileServer's storage identity, from which the RADOS namespace of the recovery records is made.
-	// Unset: serverScope is used.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +optional
-	Identity string `json:"identity,omitempty"`
-
-	// secretName is the Secret with the shares' directories and the users' keys, which the pod mounts. It is here for
-	// messages.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	SecretName string `json:"secretName,omitempty"`
-
-	// stewardName names the Steward that writes this Secret, makes and removes the shares' directories, and fences
-	// clients. Unset: everything in the Secret was made in advance, and no clients are fenced.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +optional
-	StewardName string `json:"stewardName,omitempty"`
-}
+const (
+	// MaxNodeNetworks is the maximum number of nodeNetworks in a DataServer, about 300 kB.
+	MaxNodeNetworks = 16384
+	// MaxNodeAddresses is that of nodeAddresses.
+	MaxNodeAddresses = 64
+	// MaxZoneNetworks is that of zoneNetworks, about 150 kB.
+	MaxZoneNetworks = 8192
+)
 
 // DataServerStatus is what the supervisor reports.
 // +kubebuilder:validation:MinProperties=1

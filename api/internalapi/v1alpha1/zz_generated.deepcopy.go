@@ -173,6 +173,16 @@ func (in *DataServerSpec) DeepCopyInto(out *DataServerSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.NodeAddresses != nil {
+		in, out := &in.NodeAddresses, &out.NodeAddresses
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.ZoneNetworks != nil {
+		in, out := &in.ZoneNetworks, &out.ZoneNetworks
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Moves != nil {
 		in, out := &in.Moves, &out.Moves
 		*out = make([]MoveTask, len(*in))

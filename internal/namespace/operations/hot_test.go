@@ -206,7 +206,7 @@ func TestRoutesAreBounded(t *testing.T) {
 		r.directories[id][netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)})] = &route{"a", now}
 		r.count++
 	}
-	r.of(kept, netip.MustParseAddr("10.0.0.1"), []string{"a"})
+	r.of(kept, netip.MustParseAddr("10.0.0.1"), []string{"a"}, nil)
 	if r.count != maxRoutes/2+1 {
 		t.Errorf("%d are kept, want those of the last hour and the new one: %d", r.count, maxRoutes/2+1)
 	}
@@ -218,7 +218,7 @@ func TestRoutesAreBounded(t *testing.T) {
 		t.Errorf("%d are counted, and %d are there", r.count, total)
 	}
 	r.count = maxRoutes // All are new.
-	r.of(kept, netip.MustParseAddr("10.0.0.2"), []string{"a"})
+	r.of(kept, netip.MustParseAddr("10.0.0.2"), []string{"a"}, nil)
 	if r.count > maxRoutes {
 		t.Errorf("%d are kept", r.count)
 	}

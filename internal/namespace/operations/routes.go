@@ -45,13 +45,17 @@ func (c *compound) route(e *tree.Entry) {
 	if len(targets) == 0 {
 		return
 	}
-	byName, names := map[string]*tree.Target{}, []string{}
+	byName, names, near := map[string]*tree.Target{}, []string{}, map[string]hotdirectories.Nearness{}
 	for _, target := range targets {
 		byName[target.Server] = target
 		names = append(names, target.Server)
+		// A load balancer can put a node's address in the place of an outside client's.
+		if c.caller.Door != DoorOutside {
+			near[target.Server] = c.h.Tree.Nearness(target.Server, c.caller.Addr)
+		}
 	}
-	order := hotdirectories.Order(names, string(e.ID[:]), c.caller.Addr)
-	chosen := c.h.routes.of(e.ID, c.caller.Addr, order)
+	order := hotdirectories.Order(names, string(e.ID[:]), c.caller.Addr, near)
+	chosen := c.h.routes.of(e.ID, c.caller.Addr, order, near)
 	e.Target, e.Next = byName[chosen], nil
 	for _, name := range order {
 		if name != chosen && len(e.Next) < maxLocations-1 {
@@ -60,8 +64,9 @@ func (c *compound) route(e *tree.Entry) {
 	}
 }
 
-// of is the data server for a client: the one that it was sent to before, if that is among those in its order, or else one with the fewest clients.
-func (r *routes) of(directory tree.ID, client netip.Addr, order []string) string {
+// of is the data server for a client: the one that it was sent to before, if that is among those in its order, or else the one that
+// hotdirectories.Choose gives.
+func (r *routes) of(directory tree.ID, client netip.Addr, order []string, near map[string]hotdirectories.Nearness) string {
 	client = client.Unmap().WithZone("")
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +86,7 @@ func (r *routes) of(directory tree.ID, client netip.Addr, order []string) string
 			clients[other.server]++
 		}
 	}
-	chosen := order[hotdirectories.Choose(order, clients)]
+	chosen := order[hotdirectories.Choose(order, clients, near)]
 	if known == nil {
 		known = map[netip.Addr]*route{}
 		r.directories[directory] = known

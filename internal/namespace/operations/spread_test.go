@@ -37,7 +37,7 @@ func (s *spread) ask(clients int, without ...string) (at []string, count map[str
 		i = (i * 7919) % clients
 		address := callerAt(i).Addr
 		serving := slices.DeleteFunc(slices.Clone(s.servers), func(name string) bool { return slices.Contains(without, name) })
-		at[i] = s.r.of(tree.ID{1}, address, hotdirectories.Order(serving, "d", address))
+		at[i] = s.r.of(tree.ID{1}, address, hotdirectories.Order(serving, "d", address, nil), nil)
 		count[at[i]]++
 	}
 	if slices.Contains(at, "") {

@@ -38,6 +38,7 @@ type Tree struct {
 	// gone has the UIDs of the last deleted ShareDirectories.
 	gone    *lru.Cache
 	clients clientNodes
+	near    map[string]*nearClients // by data server
 	limits  internalv1.DirectoryLimits
 	// moving has the ShareDirectories of directories that are getting another name, by the identity that they keep.
 	moving map[ID]string
@@ -65,6 +66,7 @@ func New(fileServer string) *Tree {
 		inventories: map[string]map[string]Export{},
 		gone:        lru.New(maxTombstones),
 		moving:      map[ID]string{},
+		near:        map[string]*nearClients{},
 	}
 	t.root = &node{path: "/"}
 	t.root.id = t.root.identify()
@@ -250,6 +252,7 @@ func (t *Tree) SetServer(o *internalv1.DataServer) {
 	defer t.mu.Unlock()
 	t.servers[o.Name] = NewServer(o)
 	t.clients.set(o.Name, o.Spec.NodeNetworks)
+	t.setNear(o)
 	t.setLimits(o)
 	t.ready[o.Name] = meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.ConditionReady)
 	t.serve(o.Name)
@@ -348,6 +351,7 @@ func (t *Tree) DeleteServer(name string) {
 	defer t.mu.Unlock()
 	delete(t.servers, name)
 	t.clients.set(name, nil)
+	delete(t.near, name)
 	delete(t.ready, name)
 }
 

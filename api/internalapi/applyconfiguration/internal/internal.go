@@ -149,6 +149,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: newDirectories
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.NewDirectories
+    - name: nodeAddresses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: nodeNetworks
       type:
         list:
@@ -170,6 +176,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: volumes
       type:
         scalar: numeric
+    - name: zoneNetworks
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServerStatus
   map:
     fields:

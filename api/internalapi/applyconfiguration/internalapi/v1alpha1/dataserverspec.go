@@ -50,6 +50,13 @@ type DataServerSpecApplyConfiguration struct {
 	// a grace period since. Clients at these addresses are gone with the node, so the grace period, which is longer
 	// after an outage, is not longer for them.
 	LostNodeAddresses []string `json:"lostNodeAddresses,omitempty"`
+	// nodeAddresses are the addresses of the node that the server runs on, as clients there have them. In Ceph and only
+	// while a share of the FileServer has hot directories. Namespace servers send such a client to this server first.
+	NodeAddresses []string `json:"nodeAddresses,omitempty"`
+	// zoneNetworks are the addresses of the nodes in the zone of the server's node (topology.kubernetes.io/zone),
+	// combined into networks where they are adjacent. Under the same conditions as nodeAddresses, and only if the
+	// FileServer's servers are in several zones. Namespace servers prefer this server for such clients.
+	ZoneNetworks []string `json:"zoneNetworks,omitempty"`
 	// moves are the directories that are copied to this server's volumes, or from them. It follows from spec.move of
 	// the ShareDirectories, which data servers may not read.
 	Moves []MoveTaskApplyConfiguration `json:"moves,omitempty"`
@@ -182,6 +189,26 @@ func (b *DataServerSpecApplyConfiguration) WithNodeNetworks(values ...string) *D
 func (b *DataServerSpecApplyConfiguration) WithLostNodeAddresses(values ...string) *DataServerSpecApplyConfiguration {
 	for i := range values {
 		b.LostNodeAddresses = append(b.LostNodeAddresses, values[i])
+	}
+	return b
+}
+
+// WithNodeAddresses adds the given value to the NodeAddresses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the NodeAddresses field.
+func (b *DataServerSpecApplyConfiguration) WithNodeAddresses(values ...string) *DataServerSpecApplyConfiguration {
+	for i := range values {
+		b.NodeAddresses = append(b.NodeAddresses, values[i])
+	}
+	return b
+}
+
+// WithZoneNetworks adds the given value to the ZoneNetworks field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ZoneNetworks field.
+func (b *DataServerSpecApplyConfiguration) WithZoneNetworks(values ...string) *DataServerSpecApplyConfiguration {
+	for i := range values {
+		b.ZoneNetworks = append(b.ZoneNetworks, values[i])
 	}
 	return b
 }
