@@ -12,8 +12,9 @@ type Failover struct {
 	// for an administrator. Storage: Ceph refuses the clients of the lost data server (blocklist); this needs
 	// storage.ceph with accounts that Howdah makes, and an operator that is installed with failover allowed. Power: the
 	// machine is known to be off, because its Node has the taint node.kubernetes.io/out-of-service or
-	// node.cloudprovider.kubernetes.io/shutdown; this needs storage.volumes, volumes that other nodes can use, and an
-	// operator that is installed with failover of volumes allowed. API clients must tolerate new values.
+	// node.cloudprovider.kubernetes.io/shutdown, or the storage of its volumes refuses it, because NetworkFences of
+	// csi-addons say so; this needs storage.volumes, volumes that other nodes can use, and an operator that is installed
+	// with failover of volumes allowed. API clients must tolerate new values.
 	// +kubebuilder:default=None
 	// +optional
 	Fencing FailoverFencing `json:"fencing,omitempty"`
@@ -29,7 +30,7 @@ const (
 	FailoverFencingNone FailoverFencing = "None"
 	// FailoverFencingStorage means that the storage refuses the lost data server.
 	FailoverFencingStorage FailoverFencing = "Storage"
-	// FailoverFencingPower means that the machine of the lost data server is known to be off.
+	// FailoverFencingPower means that the machine of the lost data server is known to be off, or refused by the storage.
 	FailoverFencingPower FailoverFencing = "Power"
 )
 
@@ -46,6 +47,9 @@ const (
 	FailoverEvidenceOutOfServiceTaint FailoverEvidence = "OutOfServiceTaint"
 	// FailoverEvidenceShutdownTaint means that the Node has the taint node.cloudprovider.kubernetes.io/shutdown.
 	FailoverEvidenceShutdownTaint FailoverEvidence = "ShutdownTaint"
+	// FailoverEvidenceNetworkFence means that NetworkFences of csi-addons have the storage of all its volumes refuse all
+	// addresses of its node.
+	FailoverEvidenceNetworkFence FailoverEvidence = "NetworkFence"
 )
 
 // ServedBoot is where a data server served: its pod, and one boot of the node that the pod ran on.
@@ -99,8 +103,8 @@ type ServerFailover struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// evidence is why the lost data server can't write any more: StorageFenced, OutOfServiceTaint or ShutdownTaint. Unset
-	// while it is not known.
+	// evidence is why the lost data server can't write any more: StorageFenced, OutOfServiceTaint, ShutdownTaint or
+	// NetworkFence. Unset while it is not known.
 	// +optional
 	Evidence FailoverEvidence `json:"evidence,omitempty"`
 
@@ -112,7 +116,8 @@ type ServerFailover struct {
 	// +optional
 	DetectedTime *metav1.Time `json:"detectedTime,omitempty"`
 
-	// fencedTime is when the storage had fenced the lost data server, or when the operator saw that its machine is off.
+	// fencedTime is when the storage had fenced the lost data server, or when the operator saw that its machine is off
+	// or refused by the storage.
 	// +optional
 	FencedTime *metav1.Time `json:"fencedTime,omitempty"`
 

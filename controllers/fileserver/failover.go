@@ -51,7 +51,7 @@ func (o *observed) failoverInput() failover.Input {
 	}
 	slices.SortFunc(in.Servers, func(a, b failover.Server) int { return cmp.Compare(a.Name, b.Name) })
 	if in.ByPower {
-		in.Fences = fencesByPower(fs)
+		in.Fences, in.Storage = fencesByPower(fs), o.networkFences
 	}
 	for i := range o.namespacePods {
 		in.NamespaceServers = append(in.NamespaceServers, failoverPod(&o.namespacePods[i]))

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/networkfence"
 	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/fleet"
 )
@@ -31,9 +32,20 @@ func failsOverByPower(fs *v1alpha1.FileServer) bool {
 
 // failoverNode is what a Node itself says.
 func failoverNode(node *corev1.Node) failover.Node {
-	return failover.Node{
+	seen := failover.Node{
 		Ready: nodeReady(node), BootID: node.Status.NodeInfo.BootID, UID: string(node.UID), Silent: nodeSilent(node), Off: saysOff(node),
 	}
+	for _, address := range node.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP || address.Type == corev1.NodeExternalIP {
+			seen.Addresses = append(seen.Addresses, address.Address)
+		}
+	}
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			seen.Reported = c.LastHeartbeatTime.Time
+		}
+	}
+	return seen
 }
 
 // nodeSilent reports whether Kubernetes has heard nothing of a node's kubelet for the grace period.
@@ -88,8 +100,11 @@ func (o *observed) reported(name string) v1alpha1.FileServerServerStatus {
 
 // isUnderWay reports whether a failover by power is neither done nor given up.
 func isUnderWay(record *v1alpha1.ServerFailover) bool {
-	isByPower := record.Evidence == v1alpha1.FailoverEvidenceOutOfServiceTaint || record.Evidence == v1alpha1.FailoverEvidenceShutdownTaint
-	return isByPower && record.ServingTime == nil && record.StoppedTime == nil
+	switch record.Evidence {
+	case v1alpha1.FailoverEvidenceOutOfServiceTaint, v1alpha1.FailoverEvidenceShutdownTaint, v1alpha1.FailoverEvidenceNetworkFence:
+		return record.ServingTime == nil && record.StoppedTime == nil
+	}
+	return false
 }
 
 // fencesByPower are the failovers that are under way, as the status has them: nothing is done that is not written there first.
@@ -124,23 +139,31 @@ func (o *observed) lostServers() map[string]bool {
 	return lost
 }
 
+// readNetworkFences reads what csi-addons knows of fences. It reads past the cache, and nothing while all data servers answer.
+func (o *observed) readNetworkFences(ctx context.Context, live client.Reader) (err error) {
+	if len(o.lostServers()) > 0 {
+		o.networkFences, err = networkfence.Read(ctx, live)
+	}
+	return err
+}
+
 // failOverByPower deletes pods on machines that are off, and the attachments of their volumes. What the cache says of a machine may be
-// old, so each Node is read again right before: the machine may just have been switched on.
+// old, so each Node is read again right before: the machine may just have been switched on. So are the fences.
 func (r *Reconciler) failOverByPower(ctx context.Context, o *observed, plan failover.Plan) error {
 	var faults []error
 	log := ctrl.LoggerFrom(ctx)
 	for _, pod := range plan.Delete {
-		isOff, err := r.isStillOff(ctx, plan, pod.Node)
+		isOff, err := r.isStillOff(ctx, o, plan, pod.Name)
 		if err == nil && isOff {
-			log.Info("deleting the pod of a lost data server, whose machine is off", "pod", pod.Name, "uid", pod.UID, "node", pod.Node)
+			log.Info("deleting the pod of a lost data server, whose machine is off or refused by the storage", "pod", pod.Name, "uid", pod.UID, "node", pod.Node)
 			err = r.deletePod(ctx, o, pod, client.GracePeriodSeconds(0))
 		}
 		faults = append(faults, err)
 	}
 	for _, attachment := range plan.Detach {
-		isOff, err := r.isStillOff(ctx, plan, attachment.Node)
+		isOff, err := r.isStillOff(ctx, o, plan, o.serverAttached(plan, attachment))
 		if err == nil && isOff {
-			log.Info("deleting a VolumeAttachment to a machine that is off", "volumeAttachment", attachment.Name, "uid", attachment.UID, "node", attachment.Node)
+			log.Info("deleting a VolumeAttachment to a machine that is off or refused by the storage", "volumeAttachment", attachment.Name, "uid", attachment.UID, "node", attachment.Node)
 			err = r.deleteAttachment(ctx, attachment)
 		}
 		faults = append(faults, err)
@@ -148,20 +171,40 @@ func (r *Reconciler) failOverByPower(ctx context.Context, o *observed, plan fail
 	return errors.Join(faults...)
 }
 
+// serverAttached is the data server of an attachment that is to be deleted.
+func (o *observed) serverAttached(plan failover.Plan, attachment failover.Attachment) string {
+	for i := range plan.Fences {
+		for _, volume := range o.storage.Volumes(plan.Fences[i].Server) {
+			if slices.ContainsFunc(volume.Attachments, func(a failover.Attachment) bool { return a.UID == attachment.UID }) {
+				return plan.Fences[i].Server
+			}
+		}
+	}
+	return ""
+}
+
 // isStillOff asks the API server. A machine that is back is no error: the change of its Node brings the next pass.
-func (r *Reconciler) isStillOff(ctx context.Context, plan failover.Plan, name string) (bool, error) {
-	at := slices.IndexFunc(plan.Fences, func(f failover.Fence) bool { return f.Node == name })
-	if at < 0 {
+func (r *Reconciler) isStillOff(ctx context.Context, o *observed, plan failover.Plan, server string) (bool, error) {
+	fence := newestFence(server, plan.Fences)
+	if fence == nil {
 		return false, nil
 	}
-	var node corev1.Node
-	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &node)
+	var object corev1.Node
+	err := r.Live.Get(ctx, client.ObjectKey{Name: fence.Node}, &object)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("node %s: %w", name, err)
+		return false, fmt.Errorf("node %s: %w", fence.Node, err)
 	}
-	isOff, refusal := failover.IsOff(plan.Fences[at], failoverNode(&node), err == nil)
+	exists, node := err == nil, failoverNode(&object)
+	if exists && node.Off == "" {
+		fences, err := networkfence.Read(ctx, r.Live)
+		if err != nil {
+			return false, err
+		}
+		node = fences.Judge(fence.Node, node, o.storage.Volumes(server))
+	}
+	isOff, refusal := failover.IsOff(*fence, node, exists)
 	if !isOff {
-		ctrl.LoggerFrom(ctx).Info("the failover stops: the machine is not known to be off any more", "node", name, "why", refusal.Message)
+		ctrl.LoggerFrom(ctx).Info("the failover stops: the machine is not known to be off or refused any more", "node", fence.Node, "why", refusal.Message)
 	}
 	return isOff, nil
 }

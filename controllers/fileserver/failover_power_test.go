@@ -4,11 +4,13 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -186,7 +188,7 @@ func TestNothingIsDeletedOfAMachineThatIsBack(t *testing.T) {
 			tc.change(node, attachment)
 			api := fake.NewClientBuilder().WithObjects(node, attachment).Build()
 			r := &Reconciler{Client: withPreconditions{api}, Live: api}
-			fence := failover.Fence{Node: "n2", NodeUID: "node-uid", BootID: "boot-n2"}
+			fence := failover.Fence{Server: "fs-2", Node: "n2", NodeUID: "node-uid", BootID: "boot-n2"}
 			plan := failover.Plan{Fences: []failover.Fence{fence}, Detach: []failover.Attachment{{Name: "csi-1", UID: "va", Version: "1", Node: "n2"}}}
 			if err := r.failOver(context.Background(), o, plan); err != nil {
 				t.Fatal(err)
@@ -196,6 +198,107 @@ func TestNothingIsDeletedOfAMachineThatIsBack(t *testing.T) {
 				t.Errorf("gone: %v (%v)", gone, err)
 			}
 		})
+	}
+}
+
+// csiAddons are a fence of node n2, and what it needs.
+func csiAddons(now time.Time) (fence, class, node *unstructured.Unstructured) {
+	object := func(kind, name string, spec map[string]any) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "csiaddons.openshift.io/v1alpha1", "kind": kind, "spec": spec}}
+		u.SetName(name)
+		u.SetGeneration(1)
+		u.SetCreationTimestamp(metav1.NewTime(now))
+		return u
+	}
+	fence = object("NetworkFence", "n2-off", map[string]any{"networkFenceClassName": "rbd", "fenceState": "Fenced", "cidrs": []any{"10.0.0.2/32"}})
+	fence.Object["status"] = map[string]any{"result": "Succeeded"}
+	class = object("NetworkFenceClass", "rbd", map[string]any{"provisioner": "rbd.csi.ceph.com"})
+	node = object("CSIAddonsNode", "n2-rbd", map[string]any{"driver": map[string]any{"name": "rbd.csi.ceph.com", "nodeID": "n2"}})
+	node.SetNamespace("rook-ceph")
+	node.Object["status"] = map[string]any{"networkFenceClientStatus": []any{map[string]any{
+		"networkFenceClassName": "rbd", "ClientDetails": []any{map[string]any{"id": "a", "cidrs": []any{"10.0.0.2/32"}}},
+	}}}
+	return fence, class, node
+}
+
+func fencedNode() *observed {
+	o := withoutPower()
+	node := &o.nodes[2]
+	node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule}}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: "n2"}, {Type: corev1.NodeInternalIP, Address: "10.0.0.2"}}
+	node.Status.Conditions[0].LastHeartbeatTime = *at(-5)
+	o.storage.(*volumes.Storage).Attached["fs-2"][0].Driver = "rbd.csi.ceph.com"
+	return o
+}
+
+func TestAFenceIsReadAgainBeforeAnythingIsDeleted(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(fence, node *unstructured.Unstructured)
+		gone   bool
+	}{
+		"it holds": {func(_, _ *unstructured.Unstructured) {}, true},
+		"it is gone": {func(fence, _ *unstructured.Unstructured) {
+			fence.SetName("other")
+			fence.Object["spec"].(map[string]any)["cidrs"] = []any{"10.0.0.9/32"}
+		}, false},
+		"it is Unfenced": {func(fence, _ *unstructured.Unstructured) {
+			fence.Object["spec"].(map[string]any)["fenceState"] = "Unfenced"
+		}, false},
+		"another address is reported": {func(_, node *unstructured.Unstructured) {
+			node.Object["status"] = map[string]any{"networkFenceClientStatus": []any{map[string]any{
+				"networkFenceClassName": "rbd", "ClientDetails": []any{map[string]any{"id": "a", "cidrs": []any{"192.168.0.2/32"}}},
+			}}}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := fencedNode()
+			fence, class, node := csiAddons(at(10).Time)
+			tc.change(fence, node)
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs-2", UID: "uid-fs-2"}}
+			attachment := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "csi-1", UID: "va", ResourceVersion: "1"}}
+			api := fake.NewClientBuilder().WithObjects(o.nodes[2].DeepCopy(), pod, attachment, fence, class, node).Build()
+			r := &Reconciler{Client: withPreconditions{api}, Live: api}
+			plan := failover.Plan{
+				Fences: []failover.Fence{{Server: "fs-2", Node: "n2", NodeUID: "node-uid", BootID: "boot-n2"}},
+				Delete: []failover.Pod{{Name: "fs-2", UID: "uid-fs-2", Node: "n2"}},
+				Detach: []failover.Attachment{{Name: "csi-1", UID: "va", Version: "1", Node: "n2"}},
+			}
+			if err := r.failOver(context.Background(), o, plan); err != nil {
+				t.Fatal(err)
+			}
+			for _, object := range []client.Object{pod, attachment} {
+				if gone := apierrors.IsNotFound(api.Get(context.Background(), client.ObjectKeyFromObject(object), object)); gone != tc.gone {
+					t.Errorf("%T gone: %v", object, gone)
+				}
+			}
+		})
+	}
+}
+
+func TestAFailoverByFencesIsReported(t *testing.T) {
+	o := fencedNode()
+	fence, class, node := csiAddons(at(10).Time)
+	api := fake.NewClientBuilder().WithObjects(fence, class, node).Build()
+	if err := o.readNetworkFences(context.Background(), api); err != nil {
+		t.Fatal(err)
+	}
+	_, status := o.passed()
+	if record := status.LastFailover; record.Evidence != v1alpha1.FailoverEvidenceNetworkFence || !record.FencedTime.Equal(at(60)) ||
+		!strings.Contains(record.Message, "node n2 is refused by the storage: NetworkFence n2-off") {
+		t.Fatalf("%+v, %+v", record, status.FailoverRefusal)
+	}
+	d, _ := o.passed()
+	if waits := o.failoverWaits("fs-2", d); len(d.failover.Delete) != 1 || waits != "failover: the storage refuses node n2, and its pod there is to be deleted" {
+		t.Errorf("%q, %+v", waits, d.failover)
+	}
+	o.networkFences.Fences = nil
+	if d, status = o.passed(); len(d.failover.Delete) != 0 || !status.LastFailover.StoppedTime.Equal(at(60)) {
+		t.Errorf("the fence is gone before the pod was deleted: %+v, %+v", d.failover, status.LastFailover)
+	}
+	o.setUnreachable("fs-2", nil)
+	o.networkFences = failover.StorageFences{}
+	if err := o.readNetworkFences(context.Background(), api); err != nil || len(o.networkFences.Fences) != 0 {
+		t.Errorf("fences are read while all answer: %v", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/fleet"
 )
@@ -25,6 +26,9 @@ const (
 	eventFailoverRefused = "FailoverRefused"
 	eventFailoverStopped = "FailoverStopped"
 )
+
+// maxFailoverMessage is how long messages about failovers can be in the status. Names in them have up to 253 characters.
+const maxFailoverMessage = 1024
 
 // notAllowed is the reason of a refusal because the operator was installed without failover.
 const notAllowed = v1alpha1.ReasonFailoverNotAllowed
@@ -43,7 +47,7 @@ func (o *observed) reportFailover(name string, d decision) v1alpha1.ServerFailov
 	// A pod outlives a failover that was stopped.
 	if fence.PodUID != record.PodUID || record.StoppedTime != nil {
 		record = v1alpha1.ServerFailover{
-			Count: record.Count + 1, Completed: record.Completed, NodeName: fence.Node, PodUID: fence.PodUID, Message: fence.Message,
+			Count: record.Count + 1, Completed: record.Completed, NodeName: fence.Node, PodUID: fence.PodUID, Message: conditions.Shown(fence.Message, maxFailoverMessage),
 			SinceTime: &metav1.Time{Time: fence.Since}, DetectedTime: &metav1.Time{Time: fence.Requested},
 		}
 	}
@@ -124,7 +128,7 @@ func (o *observed) refusalOf(name string, plan failover.Plan) v1alpha1.FailoverR
 	if !refused || refusal.Reason.IsWait() {
 		return v1alpha1.FailoverRefusal{}
 	}
-	return v1alpha1.FailoverRefusal{Reason: string(refusal.Reason), Message: refusal.Message}
+	return v1alpha1.FailoverRefusal{Reason: string(refusal.Reason), Message: conditions.Shown(refusal.Message, maxFailoverMessage)}
 }
 
 // failoverNotAllowed is why there would be no failover although the specification asks for it; "" if there would be.
@@ -160,6 +164,8 @@ func (o *observed) failoverWaits(name string, d decision) string {
 		return "no failover: " + refusal.Message
 	case fence == nil:
 		return ""
+	case fence.Evidence == failover.NetworkFenced:
+		return fmt.Sprintf("failover: the storage refuses node %s, and its pod there is to be deleted", fence.Node)
 	case fence.Evidence != "":
 		return fmt.Sprintf("failover: the machine of node %s is off, and its pod there is to be deleted", fence.Node)
 	case !fence.Fenced.IsZero():
@@ -194,7 +200,7 @@ func tellFailovers(recorder events.EventRecorder, fs *v1alpha1.FileServer, befor
 			tell(corev1.EventTypeNormal, eventFailoverFenced, "%s on node %s can't write any more: %s", server.Name, record.NodeName, record.Message)
 		}
 		if was.LastFailover.StoppedTime == nil && record.StoppedTime != nil {
-			tell(corev1.EventTypeNormal, eventFailoverStopped, "%s is left on node %s: the machine is not known to be off any more, or it answers again, or failover was switched off",
+			tell(corev1.EventTypeNormal, eventFailoverStopped, "%s is left on node %s: the machine is not known to be off or refused by the storage any more, or it answers again, or failover was switched off",
 				server.Name, record.NodeName)
 		}
 		if was.LastFailover.ServingTime == nil && record.ServingTime != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -45,6 +46,8 @@ type observed struct {
 	images images
 	// renewed is when the kubelets of the nodes in question renewed their Leases. It is read only while a data server does not answer.
 	renewed map[string]time.Time
+	// networkFences are what csi-addons knows while a data server is lost.
+	networkFences failover.StorageFences
 	// mayFailOver: the operator was installed with the failover allowed that the FileServer asks for.
 	mayFailOver bool
 	// refused are the data servers without a pod, with the API server's message if it refuses their pods, else "".
@@ -107,6 +110,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"the Steward", func() error { return o.readSteward(ctx, r.Client) }},
 		{"what the storage identity follows from", func() error { return o.readIdentity(ctx, r.Client, r.Live) }},
 		{"Leases of nodes", func() error { return o.readLeases(ctx, r.Live) }},
+		{"what csi-addons knows of fences", func() error { return o.readNetworkFences(ctx, r.Live) }},
 		{"the storage", func() (err error) {
 			o.storage, err = backend.Of(fs).Observe(ctx, backendapi.Readers{Cached: r.Client, Live: r.Live, Foreign: r.foreign},
 				backendapi.Observation{

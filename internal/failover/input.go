@@ -7,9 +7,11 @@ type Input struct {
 	Now time.Time
 	// Allowed means that failovers may begin. Those that have begun are finished in every case.
 	Allowed bool
-	// ByPower means that nothing can be fenced, so that the machine must be known to be off (spec.failover.fencing: Power). There is no
-	// steward then, and Fences are what the status has of failovers that are not done.
+	// ByPower means that Howdah can fence nothing, so that others must say that the machine is off, or that the storage refuses it
+	// (spec.failover.fencing: Power). There is no steward then, and Fences are what the status has of failovers that are not done.
 	ByPower bool
+	// Storage is what csi-addons knows of fences; only with ByPower, and while a data server does not answer, or is started elsewhere.
+	Storage StorageFences
 	// Servers are the data servers of the FileServer.
 	Servers []Server
 	// NamespaceServers are the pods of the namespace servers.
@@ -61,6 +63,9 @@ type Boot struct {
 // Volume is a PersistentVolume of a data server.
 type Volume struct {
 	Name, Claim string
+	// Driver is its CSI driver, "" if it has none or that is not known; Attributes are what the driver has written down about it.
+	Driver     string
+	Attributes map[string]string
 	// Nodes are the nodes that could use it now: they are Ready, data servers may be placed there, and its node affinity admits them.
 	Nodes []string
 	// Attachments are its VolumeAttachments. Without one, nothing detaches it.
@@ -91,8 +96,13 @@ type Node struct {
 	Silent bool
 	// Closed means that no data server would be placed there.
 	Closed bool
-	// Off is the evidence that the machine is off; "" if there is none.
-	Off Evidence
+	// Addresses are its IP addresses in the API, and Reported is when its kubelet last wrote its status, by the node's clock.
+	Addresses []string
+	Reported  time.Time
+	// Off is the evidence that the machine is off, or can't write; "" if there is none. By is what says so, where that is not a taint, and
+	// Doubt why fences that name the node do not.
+	Off       Evidence
+	By, Doubt string
 }
 
 // Evidence is why a lost data server can't write any more.
@@ -106,6 +116,8 @@ const (
 	OutOfServiceTaint Evidence = "OutOfServiceTaint"
 	// ShutdownTaint means that the cloud's controller has set the taint node.cloudprovider.kubernetes.io/shutdown.
 	ShutdownTaint Evidence = "ShutdownTaint"
+	// NetworkFenced means that the storage of all its volumes refuses all addresses of its node (NetworkFences of csi-addons).
+	NetworkFenced Evidence = "NetworkFence"
 )
 
 // Fence is a request to fence the storage's clients of a pod.
@@ -183,7 +195,7 @@ const (
 	NoNodeForVolumes Reason = "NoNodeForVolumes"
 	// VolumesNotAttached means that nothing would detach a volume: it has no VolumeAttachment.
 	VolumesNotAttached Reason = "VolumesNotAttached"
-	// PowerUnknown means that there is no evidence that the machine is off.
+	// PowerUnknown means that there is no evidence that the machine is off, or refused by the storage.
 	PowerUnknown Reason = "PowerUnknown"
 	// EvidenceOutdated means that what says so may be about another boot of the machine.
 	EvidenceOutdated Reason = "EvidenceOutdated"

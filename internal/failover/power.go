@@ -17,8 +17,8 @@ const (
 	detachLimit = time.Minute
 )
 
-// IsOff returns whether the machine of a lost data server is still known to be off, and if not, why. It is asked again, of the API
-// server itself, right before anything is deleted.
+// IsOff returns whether the machine of a lost data server is still known to be off, or refused by the storage, and if not, why. It is
+// asked again, of the API server itself, right before anything is deleted.
 func IsOff(fence Fence, node Node, exists bool) (bool, Refusal) {
 	name := fence.Node
 	switch {
@@ -30,14 +30,18 @@ func IsOff(fence Fence, node Node, exists bool) (bool, Refusal) {
 	case !node.Silent:
 		return false, Refusal{NodeAlive, fmt.Sprintf("node %s is not ready, but its kubelet reports so", name)}
 	case node.Off == "":
-		return false, Refusal{PowerUnknown, fmt.Sprintf("it is not known whether the machine of node %s is off; once you know that it is: "+
-			"kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", name, name)}
+		doubt := ""
+		if node.Doubt != "" {
+			doubt = ", or refused by the storage (" + node.Doubt + ")"
+		}
+		return false, Refusal{PowerUnknown, fmt.Sprintf("it is not known whether the machine of node %s is off%s; once you know that it is: "+
+			"kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", name, doubt, name)}
 	case node.Off == OutOfServiceTaint && !isSameBoot(fence, node):
 		return false, Refusal{EvidenceOutdated, fmt.Sprintf("%s may be about another boot of node %s than the one on which the pod served last, so Howdah does nothing; "+
-			"Kubernetes itself evicts pods because of this taint", describe(node.Off), name)}
+			"Kubernetes itself evicts pods because of this taint", describe(node), name)}
 	case !isSameBoot(fence, node):
 		return false, Refusal{EvidenceOutdated, fmt.Sprintf("%s may be about another boot of node %s than the one on which the pod served last; once you know "+
-			"that the machine is off: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", describe(node.Off), name, name)}
+			"that the machine is off: kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", describe(node), name, name)}
 	}
 	return true, Refusal{}
 }
@@ -46,33 +50,43 @@ func isSameBoot(fence Fence, node Node) bool {
 	return fence.BootID != "" && node.BootID == fence.BootID && node.UID == fence.NodeUID
 }
 
-// describe is an evidence for people.
-func describe(evidence Evidence) string {
-	switch evidence {
+// describe is the evidence for people.
+func describe(node Node) string {
+	switch node.Off {
 	case OutOfServiceTaint:
 		return "taint node.kubernetes.io/out-of-service"
 	case ShutdownTaint:
 		return "taint node.cloudprovider.kubernetes.io/shutdown"
 	}
-	return string(evidence)
+	return node.By
+}
+
+// judged is a node as it is for a data server: storages refuse it, or not, by the volumes.
+func (p *planner) judged(name string, server Server) (Node, bool) {
+	node, exists := p.Nodes[name]
+	return p.Storage.Judge(name, node, server.Volumes), exists
 }
 
 // fenceByPower is the failover of a data server whose machine is off. It is written down before anything is done.
 func (p *planner) fenceByPower(server Server) Fence {
-	node := p.Nodes[server.Pod.Node]
+	node, _ := p.judged(server.Pod.Node, server)
+	state := "is off"
+	if node.Off == NetworkFenced {
+		state = "is refused by the storage"
+	}
 	return Fence{
 		Server: server.Name, PodUID: server.Pod.UID, Node: server.Pod.Node, NodeUID: server.Boot.NodeUID, BootID: server.Boot.BootID,
 		Since: server.Since, Requested: p.Now, Fenced: p.Now, Evidence: node.Off, Message: fmt.Sprintf(
-			"namespace server %s has got no answer from %s for %d s; node %s is off: %s",
-			server.Reporter, server.Name, int(p.Now.Sub(server.Since).Seconds()), server.Pod.Node, describe(node.Off)),
+			"namespace server %s has got no answer from %s for %d s; node %s %s: %s",
+			server.Reporter, server.Name, int(p.Now.Sub(server.Since).Seconds()), server.Pod.Node, state, describe(node)),
 	}
 }
 
 // continueByPower does the next step of a failover: it deletes the pod, then the attachments of its volumes. Each step needs that the
-// machine is still known to be off: unlike on Ceph, nothing is fenced that could not go on.
+// machine is still known to be off, or refused: unlike on Ceph, nothing is fenced by Howdah, so what is may be lifted by others.
 func (p *planner) continueByPower(fence Fence) {
 	server, exists := p.server(fence.Server)
-	node, nodeExists := p.Nodes[fence.Node]
+	node, nodeExists := p.judged(fence.Node, server)
 	isOff, refusal := IsOff(fence, node, nodeExists)
 	if isOff && !node.Closed {
 		isOff, refusal = false, p.takesPods(fence.Node)
@@ -88,16 +102,16 @@ func (p *planner) continueByPower(fence Fence) {
 		// It is served elsewhere, or the machine was back in time.
 	default:
 		p.plan.Fences = append(p.plan.Fences, fence)
-		p.detach(server, fence, isOff && p.Allowed, refusal)
+		p.detach(server, fence, node, isOff && p.Allowed, refusal)
 	}
 }
 
 // detach has the volumes of a data server detached from the lost node.
-func (p *planner) detach(server Server, fence Fence, may bool, refusal Refusal) {
+func (p *planner) detach(server Server, fence Fence, node Node, may bool, refusal Refusal) {
 	var left []string
 	fault := ""
 	// With that taint Kubernetes detaches by itself.
-	if fence.Evidence == OutOfServiceTaint || p.Nodes[fence.Node].Off == OutOfServiceTaint {
+	if fence.Evidence == OutOfServiceTaint || node.Off == OutOfServiceTaint {
 		may = false
 	}
 	isSettled := !fence.Deleted.IsZero() && p.Now.Sub(fence.Deleted) >= settle
@@ -130,20 +144,20 @@ func (p *planner) detach(server Server, fence Fence, may bool, refusal Refusal) 
 }
 
 // list bounds the length of a message: a data server can have many volumes.
-func list(volumes []string) string {
+func list(names []string) string {
 	const most = 4
-	slices.Sort(volumes)
-	if more := len(volumes) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(volumes[:most], ", "), more)
+	slices.Sort(names)
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}
-	return strings.Join(volumes, ", ")
+	return strings.Join(names, ", ")
 }
 
 func describeVolume(volume Volume) string {
 	return fmt.Sprintf("%s (claim %s)", volume.Name, volume.Claim)
 }
 
-// refusePower is refuse where the machine must be known to be off. What an administrator must do something about comes first.
+// refusePower is refuse where others must say that the machine is off, or refused. What an administrator must do something about comes first.
 func (p *planner) refusePower(server Server) (Refusal, time.Duration) {
 	for _, check := range []func(Server) (Refusal, time.Duration){
 		p.refuseUnscheduled, p.refuseStarting, p.refusePinned, p.refuseSoon, p.refuseOn, p.refuseVolumes,
@@ -188,9 +202,9 @@ func (p *planner) refusePinned(server Server) (Refusal, time.Duration) {
 	return Refusal{VolumesOnNode, fmt.Sprintf("its volumes can be used on node %[1]s alone (%[2]s): it waits for node %[1]s to come back", server.Pod.Node, list(names))}, 0
 }
 
-// refuseOn refuses unless the machine is known to be off, as it was when the data server served last.
+// refuseOn refuses unless the machine is known to be off, or refused, as it was when the data server served last.
 func (p *planner) refuseOn(server Server) (Refusal, time.Duration) {
-	node, exists := p.Nodes[server.Pod.Node]
+	node, exists := p.judged(server.Pod.Node, server)
 	fence := Fence{Node: server.Pod.Node}
 	if server.Boot.PodUID == server.Pod.UID {
 		fence.NodeUID, fence.BootID = server.Boot.NodeUID, server.Boot.BootID

@@ -45,7 +45,7 @@ var (
 	LastFailover = gauge(Operator, "howdah_file_server_last_failover_seconds",
 		"How long the directories of a data server were not served in its last failover, from its last answer to its next.", LabelNamespace, LabelFileServer, LabelDataServer)
 	LastFailoverInfo = gauge(Operator, "howdah_file_server_last_failover_info",
-		"1; the node that a data server's last failover left, and why the data server there can't write any more: StorageFenced, OutOfServiceTaint or ShutdownTaint.",
+		"1; the node that a data server's last failover left, and why the data server there can't write any more: StorageFenced, OutOfServiceTaint, ShutdownTaint or NetworkFence.",
 		LabelNamespace, LabelFileServer, LabelDataServer, "node", "evidence")
 	FailoverRefused = gauge(Operator, "howdah_file_server_failover_refused",
 		"1 while a data server does not answer and is not started on another node, by reason.", LabelNamespace, LabelFileServer, LabelDataServer, "reason")

@@ -58,6 +58,9 @@ func (s *Storage) readVolume(ctx context.Context, live client.Reader, name strin
 		return volume, nil
 	}
 	volume.Nodes = s.nodesFor(&pv)
+	if csi := pv.Spec.CSI; csi != nil {
+		volume.Driver, volume.Attributes = csi.Driver, csi.VolumeAttributes
+	}
 	for i := range attachments {
 		if source := attachments[i].Spec.Source.PersistentVolumeName; source != nil && *source == pv.Name {
 			volume.Attachments = append(volume.Attachments, attachmentOf(&attachments[i]))

@@ -18,8 +18,9 @@ type FailoverApplyConfiguration struct {
 	// for an administrator. Storage: Ceph refuses the clients of the lost data server (blocklist); this needs
 	// storage.ceph with accounts that Howdah makes, and an operator that is installed with failover allowed. Power: the
 	// machine is known to be off, because its Node has the taint node.kubernetes.io/out-of-service or
-	// node.cloudprovider.kubernetes.io/shutdown; this needs storage.volumes, volumes that other nodes can use, and an
-	// operator that is installed with failover of volumes allowed. API clients must tolerate new values.
+	// node.cloudprovider.kubernetes.io/shutdown, or the storage of its volumes refuses it, because NetworkFences of
+	// csi-addons say so; this needs storage.volumes, volumes that other nodes can use, and an operator that is installed
+	// with failover of volumes allowed. API clients must tolerate new values.
 	Fencing *apiv1alpha1.FailoverFencing `json:"fencing,omitempty"`
 }
 

@@ -24,14 +24,15 @@ type ServerFailoverApplyConfiguration struct {
 	PodUID *string `json:"podUID,omitempty"`
 	// message is why the failover began, and the evidence that the lost data server can't write any more.
 	Message *string `json:"message,omitempty"`
-	// evidence is why the lost data server can't write any more: StorageFenced, OutOfServiceTaint or ShutdownTaint. Unset
-	// while it is not known.
+	// evidence is why the lost data server can't write any more: StorageFenced, OutOfServiceTaint, ShutdownTaint or
+	// NetworkFence. Unset while it is not known.
 	Evidence *apiv1alpha1.FailoverEvidence `json:"evidence,omitempty"`
 	// sinceTime is when the data server stopped answering.
 	SinceTime *v1.Time `json:"sinceTime,omitempty"`
 	// detectedTime is when the operator decided, and requested the fence.
 	DetectedTime *v1.Time `json:"detectedTime,omitempty"`
-	// fencedTime is when the storage had fenced the lost data server, or when the operator saw that its machine is off.
+	// fencedTime is when the storage had fenced the lost data server, or when the operator saw that its machine is off
+	// or refused by the storage.
 	FencedTime *v1.Time `json:"fencedTime,omitempty"`
 	// podDeletedTime is when the pod on the lost node was deleted.
 	PodDeletedTime *v1.Time `json:"podDeletedTime,omitempty"`
