@@ -170,7 +170,8 @@ var _ = Describe("A node that its storage refuses (NetworkFence of csi-addons)",
 		reportClients(namespace)
 		whole := fence("whole", "example", "Succeeded", "10.77.0.0/24", "fd77::3/128")
 		Eventually(isDeleted(lost), timeout, "10ms").Should(BeTrue())
-		setFenceState(whole, "Unfenced") // Within 2 s of the deletion: the operator gives the kubelet that long.
+		Eventually(func() *metav1.Time { return serverStatus(namespace, "training-2").LastFailover.PodDeletedTime }, timeout, "10ms").ShouldNot(BeNil())
+		setFenceState(whole, "Unfenced") // Within 2 s of that: the operator gives the kubelet so long.
 		runDataServer(namespace, "training-2", "node-a")
 		Eventually(func() string {
 			return fileServerCondition(namespace, "training", v1alpha1.FileServerServersAvailable).Message
