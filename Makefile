@@ -36,6 +36,10 @@ bench-mkdir: packages ##+ What a mkdir and a first entry of a distributed direct
 bench-model: packages ##+ 1 to 5 native data servers through one mount, as a part of their links, beside others
 	hack/bench-model.sh
 
+.PHONY: bench-first-byte
+bench-first-byte: packages ##+ From apply to the first byte read in a pod of a lab, and where the seconds go
+	HOWDAH_E2E_LABELS=first-byte hack/test.sh e2e
+
 .PHONY: bench-scale
 bench-scale: packages ##+ Aggregate read of 1 and of 3 servers through one mount, on links with a cap
 	hack/bench-scale.sh

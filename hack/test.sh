@@ -88,7 +88,7 @@ integration() {
 }
 
 # apart leaves out the specs of the end-to-end suite that have targets of their own, because they take long or take the whole cluster.
-apart='!lost-node && !network-volumes && !install && !random-kills && !consistency && !rollout && !disaster && !move-kills && !host-network'
+apart='!lost-node && !network-volumes && !install && !random-kills && !consistency && !rollout && !disaster && !move-kills && !host-network && !first-byte'
 
 e2e() {
   local with=(env HOWDAH_E2E_OUTSIDE=yes hack/e2e.sh)

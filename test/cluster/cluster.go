@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +31,7 @@ type Cluster struct {
 	Namespace string
 	// ClientImage has a shell, coreutils and howdah; client pods run it.
 	ClientImage string
+	watcher     client.WithWatch
 }
 
 // Connect uses KUBECONFIG and makes a new Kubernetes namespace whose name starts with prefix.
@@ -53,7 +55,7 @@ func connect(ctx context.Context, meta metav1.ObjectMeta) (*Cluster, error) {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	utilruntime.Must(internalv1.AddToScheme(scheme))
-	c, err := client.New(config, client.Options{Scheme: scheme})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +69,30 @@ func connect(ctx context.Context, meta metav1.ObjectMeta) (*Cluster, error) {
 	if err := c.Create(ctx, namespace); err != nil && (meta.Name == "" || !apierrors.IsAlreadyExists(err)) {
 		return nil, fmt.Errorf("make a namespace: %w", err)
 	}
-	return &Cluster{Client: c, Namespace: namespace.Name, ClientImage: image}, nil
+	return &Cluster{Client: c, Namespace: namespace.Name, ClientImage: image, watcher: c}, nil
 }
 
 // Get reads the named object of the run's namespace into object.
 func (c *Cluster) Get(ctx context.Context, name string, object client.Object) error {
 	return c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, object)
+}
+
+// Follow calls changed for each change of the run's objects of list's kind, as the API server sends them, until ctx ends.
+// It returns once the watch is begun. changed is called by a goroutine of its own.
+func (c *Cluster) Follow(ctx context.Context, list client.ObjectList, changed func(client.Object)) error {
+	events, err := c.watcher.Watch(ctx, list, client.InNamespace(c.Namespace))
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer events.Stop()
+		for event := range events.ResultChan() {
+			if object, is := event.Object.(client.Object); is && event.Type != watch.Deleted {
+				changed(object)
+			}
+		}
+	}()
+	return nil
 }
 
 // WaitFor polls condition until it gives nil, and returns its last error when ctx ends.
