@@ -171,8 +171,8 @@ const (
 	// ReasonRolloutWaiting: data servers have earlier pods, which stay until something else is over: another data server
 	// does not serve, or another FileServer is changed first. The message names it.
 	ReasonRolloutWaiting = "RolloutWaiting"
-	// ReasonRolloutStopped: a data server does not serve with its new pod, so the others keep theirs. The message names
-	// the data server and the image, and says what to do.
+	// ReasonRolloutStopped: a data server does not serve with its new pod, so the others keep theirs; or a node can't pull
+	// the image of the next pod, and all serve. The message names the data server and the image, and says what to do.
 	ReasonRolloutStopped = "RolloutStopped"
 	// ReasonTooManyNodeNetworks: the nodes have more addresses than a DataServer can hold, so some nodes can't mount.
 	// The message says how to cover them with fewer networks.

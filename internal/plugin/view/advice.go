@@ -49,7 +49,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonDraining:                "The data server waits until its clients have unmounted. To see them: kubectl howdah clients. To end sooner, stop these clients or lower spec.drain.timeoutSeconds. To cancel, set spec.replicas or spec.drain.servers to the old value.",
 	v1alpha1.ReasonRollingOut:              "",
 	v1alpha1.ReasonRolloutWaiting:          "Fix what the message names. If it is another FileServer that is not done, see its condition ServersUpdated, or pause it: kubectl annotate fileserver NAME howdah.io/paused=true.",
-	v1alpha1.ReasonRolloutStopped:          "Take the change back, or correct it: spec.resources, spec.pods or spec.placement of the FileServer, or the operator's image of data servers (serverImage of the chart; helm rollback). The pod is then replaced by itself. For its log: kubectl logs POD --previous.",
+	v1alpha1.ReasonRolloutStopped:          "Take the change back, or correct it: spec.resources, spec.pods or spec.placement of the FileServer, or the operator's image of data servers (serverImage of the chart; helm rollback). The pod is then replaced by itself. For its log: kubectl logs POD --previous. If a node can't pull the image, all data servers serve: see to the image's name, pull secrets and the registry.",
 	v1alpha1.ReasonTooManyNodeNetworks:     "List networks that have nodes but no pods in spec.additionalNodeNetworks: nodes in them need no entry of their own.",
 	v1alpha1.ReasonOutsideAddressesPending: "",
 	v1alpha1.ReasonOutsideAddressesMissing: "Install a load balancer for the class in spec.network.loadBalancer, or give its pool more addresses: kubectl describe service NAME shows its events. Or remove spec.network.loadBalancer.",
