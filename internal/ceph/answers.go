@@ -17,8 +17,9 @@ type SubvolumeInfo struct {
 	Ready bool
 }
 
-// ParseInfo reads the answer to Volume.Info.
-func ParseInfo(answer string) (SubvolumeInfo, error) {
+// ParseInfo reads the answer to Volume.Info of a subvolume. The path that Ceph gives has the subvolume's name in it: one that has not would give
+// a share the data of another.
+func ParseInfo(answer, subvolume string) (SubvolumeInfo, error) {
 	var parsed struct {
 		Path  string          `json:"path"`
 		Quota json.RawMessage `json:"bytes_quota"` // A number, or "infinite".
@@ -39,6 +40,9 @@ func ParseInfo(answer string) (SubvolumeInfo, error) {
 	}
 	if info.Ready && info.Path == "" {
 		return SubvolumeInfo{}, fmt.Errorf("the answer of Ceph about a subvolume has no path: %s", answer)
+	}
+	if info.Path != "" && !slices.Contains(strings.Split(info.Path, "/"), subvolume) {
+		return SubvolumeInfo{}, fmt.Errorf("the answer of Ceph about subvolume %s has the path of another one, %s; it is not used", subvolume, info.Path)
 	}
 	return info, nil
 }

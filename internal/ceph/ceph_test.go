@@ -147,12 +147,13 @@ func TestInfo(t *testing.T) {
 		"with a quota":    {`{"path":"/volumes/g/s/1","bytes_quota":1024,"bytes_used":7,"state":"complete"}`, SubvolumeInfo{"/volumes/g/s/1", 1024, 7, true}, ""},
 		"without one":     {`{"path":"/volumes/g/s/1","bytes_quota":"infinite","bytes_used":7,"state":"complete"}`, SubvolumeInfo{"/volumes/g/s/1", 0, 7, true}, ""},
 		"being cloned":    {`{"bytes_quota":"infinite","bytes_used":0,"state":"in-progress"}`, SubvolumeInfo{}, ""},
+		"of another one":  {`{"path":"/volumes/g/s2/1","bytes_quota":"infinite","state":"complete"}`, SubvolumeInfo{}, "another one"},
 		"without a path":  {`{"bytes_quota":"infinite","state":"complete"}`, SubvolumeInfo{}, "no path"},
 		"an odd quota":    {`{"path":"/s","bytes_quota":"much","state":"complete"}`, SubvolumeInfo{}, "quota"},
 		"something else":  {`Error`, SubvolumeInfo{}, "reading Ceph's answer"},
 		"without a quota": {`{"path":"/s","state":"complete"}`, SubvolumeInfo{}, "quota"},
 	} {
-		got, err := ParseInfo(tc.answer)
+		got, err := ParseInfo(tc.answer, "s")
 		if tc.wrong == "" && (err != nil || got != tc.want) || tc.wrong != "" && (err == nil || !strings.Contains(err.Error(), tc.wrong)) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}

@@ -110,7 +110,7 @@ func (c *inCeph) make(share string) {
 		}
 	})
 	c.keep(user, c.send(ceph.GetUser(user)))
-	info, err := ceph.ParseInfo(c.send(c.volume.Info(subvolume)))
+	info, err := ceph.ParseInfo(c.send(c.volume.Info(subvolume)), subvolume)
 	mustWork(c.t, "info", err)
 	c.entry(share, info.Path, user)
 }

@@ -71,7 +71,7 @@ func (c *inCeph) serveBesides(t *testing.T, ordinal int) {
 	storage := cephstorage.New(other.options)
 	mustWork(t, "judge", storage.Judge(t.Context(), server))
 	mustWork(t, "claim", storage.Claim(t.Context(), server))
-	info, err := ceph.ParseInfo(c.send(c.volume.Info(ceph.Subvolume(c.uid, "alpha"))))
+	info, err := ceph.ParseInfo(c.send(c.volume.Info(ceph.Subvolume(c.uid, "alpha"))), ceph.Subvolume(c.uid, "alpha"))
 	mustWork(t, "look at the subvolume", err)
 	config := ganesha.Config{
 		LeaseSeconds: 8, GraceSeconds: 12, Port: uint16(2049 + ordinal), MonitoringPort: uint16(3049 + ordinal),

@@ -32,7 +32,7 @@ func TestAPodThatWasReplacedExportsNothingInARealCephCluster(t *testing.T) {
 	mustWork(t, "read the watchers", err)
 	mustWork(t, "freeze", syscall.Kill(s.pid(), syscall.SIGSTOP))
 	mustWork(t, "fence", c.Fence(t.Context(), ceph.Dead(watchers)))
-	info, err := ceph.ParseInfo(c.send(c.volume.Info(ceph.Subvolume(c.uid, "alpha"))))
+	info, err := ceph.ParseInfo(c.send(c.volume.Info(ceph.Subvolume(c.uid, "alpha"))), ceph.Subvolume(c.uid, "alpha"))
 	mustWork(t, "look at the subvolume", err)
 	realtest.StartNamed(t, "next", ganesha.Config{
 		LeaseSeconds: 8, GraceSeconds: 12, Port: 2050, MonitoringPort: 3050,

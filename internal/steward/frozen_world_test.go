@@ -79,7 +79,7 @@ func newFrozenWorld(t *testing.T) *frozenWorld {
 	w.send(volume.Create(subvolume))
 	w.send(volume.Authorize(subvolume, user))
 	w.keyring(user, ceph.GetUser(user))
-	info, err := ceph.ParseInfo(w.send(volume.Info(subvolume)))
+	info, err := ceph.ParseInfo(w.send(volume.Info(subvolume)), subvolume)
 	w.must(err)
 	w.path = info.Path
 	for ordinal := range int32(2) {

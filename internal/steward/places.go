@@ -111,7 +111,7 @@ func (m *placeMaker) subvolume(ctx context.Context, subvolume, before string, em
 	if err != nil {
 		return ceph.SubvolumeInfo{}, refused(err, "looking at subvolume "+subvolume, m.user)
 	}
-	info, err := ceph.ParseInfo(answer)
+	info, err := ceph.ParseInfo(answer, subvolume)
 	if err == nil && !info.Ready {
 		err = fmt.Errorf("%w: subvolume %s can't be used yet: Ceph clones or removes it (ceph fs subvolume info %s %s --group_name %s)", errBusy, subvolume, m.volume.FileSystem, subvolume, m.volume.Group)
 	}

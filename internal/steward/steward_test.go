@@ -128,7 +128,7 @@ func newWorld(t *testing.T, shares ...string) *world {
 			},
 		}
 		objects = append(objects, storage)
-		w.answers["mgr fs subvolume info "+ceph.Subvolume(uid, share)] = out(fmt.Sprintf(`{"path":"/volumes/%s","bytes_quota":"infinite","state":"complete"}`, share))
+		w.answers["mgr fs subvolume info "+ceph.Subvolume(uid, share)] = out(fmt.Sprintf(`{"path":%q,"bytes_quota":"infinite","state":"complete"}`, pathOf(share)))
 		w.answers[w.user(share)] = out(fmt.Sprintf(`[{"entity":"client.%s","key":"key-%s"}]`, ceph.ShareUser(uid, share), share))
 	}
 	w.api = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&internalv1.ShareStorage{}, &internalv1.Steward{}).Build()
@@ -136,6 +136,9 @@ func newWorld(t *testing.T, shares ...string) *world {
 	w.restart(credentials)
 	return w
 }
+
+// pathOf is where Ceph has the data of a share.
+func pathOf(share string) string { return "/volumes/g/" + ceph.Subvolume(uid, share) + "/1" }
 
 // user returns the command that asks for a share's key.
 func (w *world) user(share string) string { return "mon auth get client." + ceph.ShareUser(uid, share) }
@@ -393,7 +396,7 @@ func TestAShareFromASnapshotIsServedOnceItIsWhole(t *testing.T) {
 		t.Fatalf("%s; %s", w.ready("copy"), w.secret())
 	}
 	w.answers[status] = out(`{"status":{"state":"complete"}}`)
-	if !w.pass() || read().Status.Path != "/volumes/copy" || !strings.HasPrefix(w.ready("copy"), "True Ready") || w.secret() != "copy:key-copy other:key-other" {
+	if !w.pass() || read().Status.Path != pathOf("copy") || !strings.HasPrefix(w.ready("copy"), "True Ready") || w.secret() != "copy:key-copy other:key-other" {
 		t.Errorf("%s; %s", w.ready("copy"), w.secret())
 	}
 }

@@ -132,7 +132,7 @@ func (c *inCeph) create(ctx context.Context, share string) error {
 	if err != nil {
 		return err
 	}
-	info, err := ceph.ParseInfo(text)
+	info, err := ceph.ParseInfo(text, subvolume)
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func TestASharesLifeInARealCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	send("quota", volume.Resize(subvolume, 64<<20))
-	info, err := ceph.ParseInfo(send("info", volume.Info(subvolume)))
+	info, err := ceph.ParseInfo(send("info", volume.Info(subvolume)), subvolume)
 	if err != nil || !info.Ready || info.QuotaBytes != 64<<20 {
 		t.Fatalf("%+v, %v", info, err)
 	}

@@ -144,7 +144,7 @@ func (p *pass) place(ctx context.Context) (ceph.SubvolumeInfo, error) {
 	answer, err := p.Ceph.Command(ctx, p.volume.Info(p.subvolume))
 	var info ceph.SubvolumeInfo
 	if err == nil {
-		info, err = ceph.ParseInfo(answer)
+		info, err = ceph.ParseInfo(answer, p.subvolume)
 	}
 	switch {
 	case errors.Is(err, syscall.ENOENT), err == nil && !info.Ready:

@@ -49,7 +49,7 @@ func (c *cluster) Command(_ context.Context, command ceph.Command) (string, erro
 	answer, exists := c.snapshots[snapshot]
 	switch name {
 	case "fs subvolume info":
-		return `{"path":"/volumes/g/s/1","bytes_quota":"infinite","bytes_used":4096,"state":"complete"}`, nil
+		return `{"path":"` + dataPath + `","bytes_quota":"infinite","bytes_used":4096,"state":"complete"}`, nil
 	case "fs subvolume snapshot info":
 		if !exists {
 			return "", syscall.ENOENT
@@ -72,8 +72,11 @@ func (c *cluster) Command(_ context.Context, command ceph.Command) (string, erro
 	return "", errors.New(name)
 }
 
+// dataPath is where Ceph has the data of share "data".
+var dataPath = "/volumes/g/" + ceph.Subvolume(uid, "data") + "/1"
+
 func (c *cluster) List(_ context.Context, user, root, path string) ([]string, error) {
-	if user != ceph.ShareUser(uid, "data") || root != "/volumes/g/s/1" || path != "/.snap" {
+	if user != ceph.ShareUser(uid, "data") || root != dataPath || path != "/.snap" {
 		return nil, fmt.Errorf("%s %s %s", user, root, path)
 	}
 	var names []string
