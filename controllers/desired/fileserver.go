@@ -88,6 +88,12 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 			children = append(children, slice)
 		}
 	}
+	if in.NetworkPolicies != nil {
+		// Before the pods that they are for.
+		children = append(children, networkPolicies(in)...)
+	}
+	// Before the data servers: claims wait until namespace servers are ready, and clients begin with them.
+	children = append(children, NamespaceServerDeployment(in))
 	children = append(children, outside(in)...)
 	if in.Storage.Describe != nil || !in.Storage.Missing {
 		for ordinal := range in.Replicas {
@@ -95,10 +101,6 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 		}
 	}
 	children = append(children, dataServerBudget(in), namespaceServerBudget(in))
-	if in.NetworkPolicies != nil {
-		// Before the pods that they are for.
-		children = append(children, networkPolicies(in)...)
-	}
 	if !in.Storage.Missing {
 		children = append(children, DataServerStatefulSet(in))
 	}
@@ -108,7 +110,7 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 	if in.Storage.Steward != nil {
 		children = append(children, StewardDeployment(in))
 	}
-	return append(children, NamespaceServerDeployment(in))
+	return children
 }
 
 // labels are those of a child of a FileServer. The managed-by label is among them

@@ -25,6 +25,9 @@ import (
 // firstByteRounds is how often a FileServer, a share and a pod are applied.
 const firstByteRounds = 5
 
+// settle is how long the cluster has between two rounds.
+const settle = 5 * time.Second
+
 // readsFirst writes and reads a byte as soon as it can, and prints when that was, in seconds since 1970.
 const readsFirst = `until echo seed 2>/dev/null >/share/train/0/first && [ "$(cat /share/train/0/first)" = seed ]; do sleep 0.05; done; date +%s.%N; exec sleep infinity`
 
@@ -95,6 +98,14 @@ func applied(ctx context.Context, name string) (*timeline.Timeline, time.Duratio
 	Expect(c.WaitGone(ctx, tree)).To(Succeed())
 	Expect(c.Delete(ctx, server)).To(Succeed())
 	Expect(c.WaitGone(ctx, server)).To(Succeed())
+	// What is still being removed would disturb the next round.
+	for _, args := range [][]string{
+		{"delete", "pvc", "-l", v1alpha1.FileServerLabel + "=" + name}, {"wait", "--for=delete", "pods", "-l", v1alpha1.FileServerLabel + "=" + name, "--timeout=2m"},
+	} {
+		output, err := c.Kubectl(ctx, args...)
+		Expect(err).NotTo(HaveOccurred(), output)
+	}
+	time.Sleep(settle)
 	return steps, first.Sub(start)
 }
 
