@@ -348,8 +348,8 @@ type NFSOptions struct {
 	LeaseSeconds int32 `json:"leaseSeconds,omitempty"`
 
 	// graceSeconds is the maximum time that a restarted data server waits for clients to reclaim their state, in
-	// seconds (ganesha: Grace_Period). After an outage it waits longer, by the time that it was away, 90 s at most:
-	// clients may try that late. Unset means 20, or 12 with storage.ceph, but at least twice leaseSeconds if that is
+	// seconds (ganesha: Grace_Period). After an outage it waits longer, by three times the time that it was away, 90 s at
+	// most: clients may try that late. Unset means 20, or 12 with storage.ceph, but at least twice leaseSeconds if that is
 	// set. A data server uses a changed value from its next start.
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=180

@@ -14,17 +14,23 @@ type Outage struct {
 	LostClients []string
 }
 
-// maxAway is the most that a grace period is longer than configured. Linux connects after some 3, 9, 21, 45, 93 and 189 s: clients of an outage
-// of up to 189 s come within this time of its end.
-const maxAway = 90 * time.Second
+const (
+	// maxLonger is the most that a grace period is longer than configured. Linux connects after some 3, 9, 21, 45, 93 and 189 s: clients of an outage
+	// of up to 189 s come within this time of its end.
+	maxLonger = 90 * time.Second
+	// longerBy is by how many times the outage it is. A client may come as long after the start as it has waited for it (1), and that try may
+	// fail, as the network may still lead it elsewhere: then it comes three times as late (3).
+	longerBy = 3
+)
 
-// secondsAway is by how many seconds a grace period that begins now is longer than configured, after clients could not reclaim anything since a
-// time; zero if it is not known. Clients try ever more rarely, and may come as long after the start as they have waited for it.
-func secondsAway(downSince, now time.Time) int {
+// secondsLonger is by how many seconds a grace period that begins now is longer than configured, after clients could not reclaim anything since
+// a time; zero if it is not known.
+func secondsLonger(downSince, now time.Time) int {
 	if downSince.IsZero() {
 		return 0
 	}
-	return int(min(max(now.Sub(downSince), 0), maxAway) / time.Second)
+	away := min(max(now.Sub(downSince), 0), maxLonger) // Before it is multiplied: a clock that is wrong by years must not overflow.
+	return int(min(longerBy*away, maxLonger) / time.Second)
 }
 
 // outageEnvironment gives ganesha the time for which its clients had no server, and where no client comes from any more (patch 0433).
@@ -38,7 +44,7 @@ func (s *Supervisor) outageEnvironment() []string {
 		s.note(func(now *State) { now.DownSince = state.DownSince })
 	}
 	return []string{
-		"HOWDAH_SECONDS_AWAY=" + strconv.Itoa(secondsAway(state.DownSince, time.Now())),
+		"HOWDAH_SECONDS_AWAY=" + strconv.Itoa(secondsLonger(state.DownSince, time.Now())),
 		"HOWDAH_LOST_CLIENTS=" + strings.Join(outage.LostClients, ","),
 	}
 }

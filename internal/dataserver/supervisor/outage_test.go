@@ -10,19 +10,20 @@ import (
 	"time"
 )
 
-func TestGraceIsLongerByTheTimeThatTheServerWasAway(t *testing.T) {
+func TestGraceIsLongerByThreeTimesTheOutage(t *testing.T) {
 	now := time.Date(2026, 11, 26, 6, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
 		since time.Time
 		want  int
 	}{
 		"not known":                     {},
-		"75 s":                          {now.Add(-75 * time.Second), 75},
-		"less than a second":            {now.Add(-900 * time.Millisecond), 0},
+		"75 s":                          {now.Add(-75 * time.Second), 90},
+		"10 s":                          {now.Add(-10 * time.Second), 30},
+		"a kill":                        {now.Add(-300 * time.Millisecond), 0},
 		"a day":                         {now.Add(-24 * time.Hour), 90},
 		"a clock of another node ahead": {now.Add(time.Hour), 0},
 	} {
-		if got := secondsAway(test.since, now); got != test.want {
+		if got := secondsLonger(test.since, now); got != test.want {
 			t.Errorf("%s: %d s, want %d", name, got, test.want)
 		}
 	}
@@ -40,7 +41,7 @@ func TestGaneshaKnowsSinceWhenClientsHaveWaited(t *testing.T) {
 	s := New(Config{
 		Binary: binary, ConfigFile: config, PIDFile: filepath.Join(directory, "pid"), Log: quiet, BeforeStart: func(context.Context) {}, Changed: func() {},
 		Outage: func() Outage {
-			return Outage{Since: time.Now().Add(-40*time.Second - 300*time.Millisecond), LostClients: []string{"10.88.0.3", "10.244.2.1"}}
+			return Outage{Since: time.Now().Add(-10*time.Second - 100*time.Millisecond), LostClients: []string{"10.88.0.3", "10.244.2.1"}}
 		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -76,7 +77,7 @@ func TestGaneshaKnowsSinceWhenClientsHaveWaited(t *testing.T) {
 		t.Errorf("the starts were given %q, not all lost clients", text)
 	}
 	seconds := strings.Fields(strings.ReplaceAll(string(text), lost, "\n"))
-	if len(seconds) != 3 || seconds[0] != "40" || seconds[1] < "40" || seconds[1] > "59" || seconds[2] > "5" {
+	if len(seconds) != 3 || seconds[0] != "30" || seconds[1] < "30" || seconds[1] > "89" || seconds[2] > "5" {
 		t.Errorf("the starts were given %q seconds", seconds)
 	}
 }
