@@ -111,7 +111,7 @@ func applied(ctx context.Context, name string) (*timeline.Timeline, time.Duratio
 
 // The times of the pod and of the machine that runs the tests are compared: their clocks must agree, as those of a lab do.
 var _ = Describe("the first byte after apply", Label("first-byte"), func() {
-	It("comes soon, and shows where the time goes", func(ctx SpecContext) {
+	It("comes, and the report shows where the time goes", func(ctx SpecContext) {
 		var rounds []*timeline.Timeline
 		var times []time.Duration
 		for i := range firstByteRounds {

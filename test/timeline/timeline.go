@@ -142,17 +142,17 @@ func Report(rounds []*Timeline) string {
 		}
 	}
 	slices.SortFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(Median(a.times), Median(b.times)), cmp.Compare(a.step, b.step))
+		return cmp.Or(cmp.Compare(median(a.times), median(b.times)), cmp.Compare(a.step, b.step))
 	})
 	var text strings.Builder
 	fmt.Fprintln(&text, " median  shortest  longest  step")
 	for _, r := range rows {
-		fmt.Fprintf(&text, "%6.2fs  %7.2fs  %6.2fs  %s\n", Median(r.times).Seconds(), r.times[0].Seconds(), r.times[len(r.times)-1].Seconds(), r.step)
+		fmt.Fprintf(&text, "%6.2fs  %7.2fs  %6.2fs  %s\n", median(r.times).Seconds(), r.times[0].Seconds(), r.times[len(r.times)-1].Seconds(), r.step)
 	}
 	return text.String()
 }
 
-// Median is that of times that are sorted: the lower one of two in the middle.
-func Median(sorted []time.Duration) time.Duration {
+// median is that of times that are sorted: the lower one of two in the middle.
+func median(sorted []time.Duration) time.Duration {
 	return sorted[(len(sorted)-1)/2]
 }

@@ -33,7 +33,7 @@ func secondsLonger(downSince, now time.Time) int {
 	return int(min(longerBy*away, maxLonger) / time.Second)
 }
 
-// outageEnvironment gives ganesha the time for which its clients had no server, and where no client comes from any more (patch 0433).
+// outageEnvironment tells ganesha by how much longer to wait for its clients, and where no client comes from any more (patch 0433).
 func (s *Supervisor) outageEnvironment() []string {
 	state, outage := s.State(), Outage{}
 	if s.Outage != nil {
@@ -44,7 +44,7 @@ func (s *Supervisor) outageEnvironment() []string {
 		s.note(func(now *State) { now.DownSince = state.DownSince })
 	}
 	return []string{
-		"HOWDAH_SECONDS_AWAY=" + strconv.Itoa(secondsLonger(state.DownSince, time.Now())),
+		"HOWDAH_SECONDS_LONGER=" + strconv.Itoa(secondsLonger(state.DownSince, time.Now())),
 		"HOWDAH_LOST_CLIENTS=" + strings.Join(outage.LostClients, ","),
 	}
 }

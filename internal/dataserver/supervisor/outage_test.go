@@ -34,7 +34,7 @@ func TestGaneshaKnowsSinceWhenClientsHaveWaited(t *testing.T) {
 	directory := t.TempDir()
 	binary, config, given := filepath.Join(directory, "ganesha"), filepath.Join(directory, "ganesha.conf"), filepath.Join(directory, "given")
 	// Grace ends with SIGUSR1 only.
-	program := "#!/bin/sh\ntrap 'echo \"" + lineNotInGrace + "\"' USR1\necho $HOWDAH_SECONDS_AWAY $HOWDAH_LOST_CLIENTS >>" + given + "\necho '" + lineInGrace + "'\necho '" +
+	program := "#!/bin/sh\ntrap 'echo \"" + lineNotInGrace + "\"' USR1\necho $HOWDAH_SECONDS_LONGER $HOWDAH_LOST_CLIENTS >>" + given + "\necho '" + lineInGrace + "'\necho '" +
 		lineInitialized + "'\nwhile :; do sleep 0.02; done\n"
 	mustWork(t, "write a program", os.WriteFile(binary, []byte(program), 0o755))
 	mustWork(t, "write its configuration", os.WriteFile(config, nil, 0o600))
