@@ -49,7 +49,7 @@ func CacheOptions(watchNamespaces []string) cache.Options {
 		&v1alpha1.FileShareSnapshot{}:         {Transform: slimObject},
 		&internalv1.ShareDirectory{}:          {Transform: slimDirectory},
 		&corev1.Pod{}:                         {Label: made, Transform: slimObject},
-		&corev1.Service{}:                     ours,
+		&corev1.Service{}:                     {Label: made, Transform: keepStatusTime},
 		&discoveryv1.EndpointSlice{}:          slices,
 		&corev1.ConfigMap{}:                   ours,
 		&corev1.ServiceAccount{}:              ours,
@@ -140,6 +140,24 @@ func keepApplied(object any) (any, error) {
 	accessor.SetManagedFields(kept)
 	dropLastApplied(accessor)
 	return object, nil
+}
+
+// keepStatusTime is keepApplied that also leaves when the status was last written: by that an address of a load balancer is known to be new.
+func keepStatusTime(object any) (any, error) {
+	var newest *metav1.Time
+	accessor, err := meta.Accessor(object)
+	if err == nil {
+		for _, entry := range accessor.GetManagedFields() {
+			if entry.Subresource == "status" && entry.Time != nil && !entry.Time.Before(newest) {
+				newest = entry.Time
+			}
+		}
+	}
+	object, err = keepApplied(object)
+	if err == nil && newest != nil {
+		accessor.SetManagedFields(append(accessor.GetManagedFields(), metav1.ManagedFieldsEntry{Subresource: "status", Time: newest}))
+	}
+	return object, err
 }
 
 func dropLastApplied(object metav1.Object) {

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -96,6 +98,28 @@ func TestCachedObjectsKeepTheFieldsThatWereApplied(t *testing.T) {
 	}
 	if kept := object.(*internalv1.DataServer).ManagedFields; len(kept) != 1 || !slices.Equal(kept[0].FieldsV1.GetRawBytes(), ours.FieldsV1.GetRawBytes()) || kept[0].Manager != ours.Manager {
 		t.Errorf("%+v", kept)
+	}
+}
+
+// An address of a load balancer is kept from clients for some seconds after it got into the status.
+func TestCachedServicesKeepWhenTheirStatusWasWritten(t *testing.T) {
+	service := asWritten(asWritten(&corev1.Service{}, "howdah-fileserver", metav1.ManagedFieldsOperationApply), "balancer", metav1.ManagedFieldsOperationUpdate)
+	service = asWritten(service, "another", metav1.ManagedFieldsOperationUpdate)
+	early, late := metav1.Unix(1000, 0), metav1.Unix(2000, 0)
+	service.ManagedFields[0].Time = ptr.To(metav1.Unix(3000, 0))
+	service.ManagedFields[1].Subresource, service.ManagedFields[1].Time = "status", &late
+	service.ManagedFields[2].Subresource, service.ManagedFields[2].Time = "status", &early
+	object, err := keepStatusTime(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := object.(*corev1.Service).ManagedFields
+	if len(kept) != 2 || kept[0].Manager != "howdah-fileserver" || kept[1].Subresource != "status" || !kept[1].Time.Equal(&late) || kept[1].FieldsV1 != nil {
+		t.Errorf("%+v", kept)
+	}
+	deleted := toolscache.DeletedFinalStateUnknown{Key: "ns/training"}
+	if object, err := keepStatusTime(deleted); err != nil || object != any(deleted) {
+		t.Errorf("one that is deleted without a last state: %v, %v", object, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -21,6 +22,11 @@ import (
 // outsideLimit is how long a load balancer may take to give a Service its address. Those of clouds make a machine or a
 // listener first, in about a minute.
 const outsideLimit = 2 * time.Minute
+
+// outsideSettles is how long a new address of a load balancer is kept from clients. It gets into the status of a Service before all of the
+// load balancer knows it, and a client that is led to an address that nothing answers for gives its program an error
+// (EHOSTUNREACH, when ARP gives up after three seconds) instead of waiting.
+const outsideSettles = 5 * time.Second
 
 // addresses are those of the Services in the cluster, by name.
 func (o *observed) addresses() map[string]string {
@@ -114,11 +120,50 @@ func (o *observed) outsideAddresses() map[string][]string {
 		if !isOutside || service.Spec.Type != corev1.ServiceTypeLoadBalancer || desired.IsOfOtherClass(&service, balancer) {
 			continue
 		}
-		if found := desired.OutsideAddresses(&service); len(found) > 0 {
-			addresses[inside] = found
+		if settled, _ := o.settledOutside(inside, &service); len(settled) > 0 {
+			addresses[inside] = settled
 		}
 	}
 	return addresses
+}
+
+// settledOutside are the addresses of a Service that clients may have, and when they may have the others; 0: there are none. What has been in
+// the status of the FileServer stays: a Service's status is written for other reasons, too.
+func (o *observed) settledOutside(inside string, service *corev1.Service) (settled []string, next time.Duration) {
+	given := desired.OutsideAddresses(service)
+	var written time.Time
+	for _, entry := range service.ManagedFields {
+		if entry.Subresource == "status" && entry.Time != nil && entry.Time.After(written) {
+			written = entry.Time.Time
+		}
+	}
+	// A time that lies far ahead is of another clock: nothing is learned from it.
+	age := o.now.Sub(written)
+	if written.IsZero() || age < -outsideSettles || age >= outsideSettles {
+		return given, 0
+	}
+	known := o.knownOutside(inside)
+	for _, address := range given {
+		if slices.Contains(known, address) {
+			settled = append(settled, address)
+		} else {
+			next = min(outsideSettles-age, outsideSettles)
+		}
+	}
+	return settled, next
+}
+
+// knownOutside are the outside addresses that the status has for the Service inside.
+func (o *observed) knownOutside(inside string) []string {
+	if inside == naming.NamespaceService(o.fileServer.Name) {
+		return o.fileServer.Status.OutsideAddresses
+	}
+	for _, server := range o.fileServer.Status.Servers {
+		if server.Name == inside {
+			return server.OutsideAddresses
+		}
+	}
+	return nil
 }
 
 // outsideReplaced are the outside Services that are deleted before they are made again, because of what can't be changed.
@@ -132,31 +177,34 @@ func (o *observed) outsideReplaced(replicas int32) map[string]bool {
 	return replaced
 }
 
-// outsideWaits is what waits for an address: the Services, those of them that have waited too long, and when the next one
-// will have.
+// outsideWaits is what waits for an address: the Services, those of them that have waited too long, and when that changes.
 func (o *observed) outsideWaits(replicas int32) (waiting, late []string, next time.Duration) {
 	addresses := o.outsideAddresses()
 	for _, name := range desired.OutsideServices(o.fileServer, replicas) {
-		if len(addresses[strings.TrimSuffix(name, naming.OutsideService(""))]) > 0 {
+		inside := strings.TrimSuffix(name, naming.OutsideService(""))
+		service, made := o.services[name]
+		var settles time.Duration
+		if made {
+			_, settles = o.settledOutside(inside, &service)
+			next = requeue.Soonest(next, settles)
+		}
+		if len(addresses[inside]) > 0 {
 			continue
 		}
 		waiting = append(waiting, name)
-		service, made := o.services[name]
-		if !made {
+		if !made || settles > 0 {
 			continue
 		}
-		left := outsideLimit - o.now.Sub(service.CreationTimestamp.Time)
-		switch {
-		case left <= 0:
+		if left := outsideLimit - o.now.Sub(service.CreationTimestamp.Time); left > 0 {
+			next = requeue.Soonest(next, left)
+		} else {
 			late = append(late, name)
-		case next == 0 || left < next:
-			next = left
 		}
 	}
 	return waiting, late, next
 }
 
-// outsideAgain is when a Service will have waited too long for its address; 0: none waits.
+// outsideAgain is when a Service will have waited too long for its address, or clients may have one; 0: none waits.
 func (o *observed) outsideAgain(replicas int32) time.Duration {
 	_, _, next := o.outsideWaits(replicas)
 	return next

@@ -3,6 +3,7 @@ package fileserver
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,59 @@ func TestOutsideAddressesAreThoseOfServicesThatStay(t *testing.T) {
 	o.fileServer.Spec.Network = v1alpha1.Network{}
 	if got := o.outsideAddresses(); len(got) > 0 {
 		t.Errorf("none is asked for any more: %v", got)
+	}
+}
+
+// A load balancer writes an address into the status before all of it knows it.
+func TestNewOutsideAddressesAreKeptFromClientsForSomeSeconds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		age   time.Duration
+		known []string
+		given []string
+		want  string
+		next  time.Duration
+		waits bool
+	}{
+		"new":                           {time.Second, nil, []string{"192.0.2.2"}, "[]", outsideSettles - time.Second, true},
+		"old enough":                    {outsideSettles, nil, []string{"192.0.2.2"}, "[192.0.2.2]", 0, false},
+		"known, in a new status":        {0, []string{"192.0.2.2"}, []string{"192.0.2.2"}, "[192.0.2.2]", 0, false},
+		"one known, another is new":     {0, []string{"192.0.2.2"}, []string{"192.0.2.2", "192.0.2.9"}, "[192.0.2.2]", outsideSettles, false},
+		"another instead":               {0, []string{"192.0.2.2"}, []string{"192.0.2.9"}, "[]", outsideSettles, true},
+		"the API's clock is ahead":      {-time.Second, nil, []string{"192.0.2.2"}, "[]", outsideSettles, true},
+		"the API's clock is far ahead":  {-time.Hour, nil, []string{"192.0.2.2"}, "[192.0.2.2]", 0, false},
+		"none, in a status that is new": {0, nil, nil, "[]", outsideLimit - time.Minute, true},
+	} {
+		o, _ := world()
+		o.now = noon
+		o.outside(time.Minute, "192.0.2.1", "192.0.2.2", "192.0.2.3")
+		o.fileServer.Status.Servers = []v1alpha1.FileServerServerStatus{{Name: "fs-1", OutsideAddresses: tc.given}, {Name: "fs-0", OutsideAddresses: tc.known}}
+		service := o.services["fs-0-outside"]
+		service.ManagedFields = []metav1.ManagedFieldsEntry{
+			{Manager: "howdah-fileserver", Operation: metav1.ManagedFieldsOperationApply, Time: &metav1.Time{Time: o.now}},
+			{Subresource: "status", Time: &metav1.Time{Time: o.now.Add(-tc.age)}},
+		}
+		service.Status.LoadBalancer.Ingress = nil
+		for _, address := range tc.given {
+			service.Status.LoadBalancer.Ingress = append(service.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: address})
+		}
+		o.services["fs-0-outside"] = service
+		if got := fmt.Sprint(o.outsideAddresses()["fs-0"]); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+		waiting, late, next := o.outsideWaits(2)
+		if slices.Contains(waiting, "fs-0-outside") != tc.waits || len(late) > 0 || next != tc.next {
+			t.Errorf("%s: %v waits, %v is late, again after %s, want %v and %s", name, waiting, late, next, tc.waits, tc.next)
+		}
+	}
+	// It was given late: it is no Service that the load balancer has forgotten.
+	o, _ := world()
+	o.now = noon
+	o.outside(time.Hour, "192.0.2.1", "192.0.2.2", "192.0.2.3")
+	service := o.services["fs-0-outside"]
+	service.ManagedFields = []metav1.ManagedFieldsEntry{{Subresource: "status", Time: &metav1.Time{Time: o.now}}}
+	o.services["fs-0-outside"] = service
+	if waiting, late, _ := o.outsideWaits(2); len(waiting) != 1 || len(late) > 0 {
+		t.Errorf("%v waits, %v is late", waiting, late)
 	}
 }
 

@@ -20,8 +20,9 @@ const balancerClass = "example.com/lab"
 
 // balancer stands for a load balancer that gives each Service an address of the nodes' network, as MetalLB and kube-vip do in layer 2:
 // a node that has a ready endpoint of the Service answers for the address, and kube-proxy there does the rest. It goes by the
-// endpoints' nodes, as they do. Where others tell the network by ARP that an address is at another node now, this one has the machine
-// outside forget where it was.
+// endpoints' nodes, as they do. Where others tell the network by ARP that an address is at another node now, this one writes it into
+// the machine outside. Status has an address some seconds before it is answered: whoever gives an address out and whoever announces it
+// are two programs (MetalLB's controller and speakers).
 type balancer struct {
 	// pool has the addresses, next the first that is free.
 	pool []string
@@ -31,11 +32,16 @@ type balancer struct {
 	held map[string]bool
 	// at has the node that answers for each address.
 	at map[string]string
+	// given has when each address got into a status.
+	given map[string]time.Time
 }
+
+// announcedAfter is how long an address is in a status before it is answered. ARP gives up after three seconds.
+const announcedAfter = 5 * time.Second
 
 // startBalancer runs one until the spec ends. The Services named get no address before release.
 func startBalancer(pool []string, held ...string) *balancer {
-	b := &balancer{pool: pool, held: map[string]bool{}, at: map[string]string{}}
+	b := &balancer{pool: pool, held: map[string]bool{}, at: map[string]string{}, given: map[string]time.Time{}}
 	for _, name := range held {
 		b.held[name] = true
 	}
@@ -86,6 +92,7 @@ func (b *balancer) round(ctx context.Context) error {
 		if len(service.Status.LoadBalancer.Ingress) == 0 {
 			before := service.DeepCopy()
 			service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: b.pool[b.next]}}
+			b.given[b.pool[b.next]] = time.Now()
 			b.next++
 			if err := c.Status().Patch(ctx, service, client.MergeFrom(before)); err != nil {
 				return err
@@ -101,6 +108,9 @@ func (b *balancer) round(ctx context.Context) error {
 // announce has a node with a ready endpoint answer for the address of a Service.
 func (b *balancer) announce(ctx context.Context, service *corev1.Service) error {
 	address := service.Status.LoadBalancer.Ingress[0].IP
+	if time.Since(b.given[address]) < announcedAfter {
+		return nil
+	}
 	list := &discoveryv1.EndpointSliceList{}
 	if err := c.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service.Name}); err != nil {
 		return err
@@ -128,7 +138,12 @@ func (b *balancer) announce(ctx context.Context, service *corev1.Service) error 
 		return fmt.Errorf("%w: %s", err, output)
 	}
 	b.at[address] = nodes[0]
-	output, err := tryOn(ctx, outsideMachine, "ip neigh flush all")
+	hardware, err := tryOn(ctx, nodes[0], "cat /sys/class/net/vec0/address")
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, hardware)
+	}
+	// As an announcement does: it also answers who asks just now.
+	output, err := tryOn(ctx, outsideMachine, fmt.Sprintf("ip neigh replace %s lladdr %s dev vec0 nud stale", address, strings.TrimSpace(hardware)))
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, output)
 	}
