@@ -48,6 +48,7 @@ func newNamespaceCommand() *cobra.Command {
 	flags.StringVar(&o.WaitingRoom, "waiting-room", ":"+strconv.Itoa(v1alpha1.WaitingRoomPort), "address where clients of data servers without a pod wait; empty: none")
 	flags.DurationVar(&o.Lease, "lease", namespace.DefaultLease, "NFS lease: how long a client may send nothing before it loses its state")
 	flags.DurationVar(&o.MaxWait, "max-wait", 0, "how long to let clients wait while the data server of a directory does not serve; 0: no limit")
+	flags.DurationVar(&o.Hold, "hold", namespace.DefaultHold, "how long a question for a directory that no data server serves yet is held before its client is put off; 0: not at all")
 	flags.DurationVar(&o.Linger, "linger", namespace.DefaultLinger, "how long to keep serving after the signal to stop")
 	flags.IntVar(&o.Changes, "max-changes", namespace.DefaultChanges, "limit of directories that change at the same time; more wait")
 	flags.DurationVar(&o.ChangeTimeout, "change-timeout", namespace.DefaultChangeTimeout, "time limit for the change of one directory")

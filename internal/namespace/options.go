@@ -39,6 +39,8 @@ type Options struct {
 	Lease time.Duration
 	// MaxWait is how long clients are put off while an owner does not serve. 0: for as long as they wait.
 	MaxWait time.Duration
+	// Hold is how long a client's question for a directory that no data server serves yet is held before it is put off. 0: not at all.
+	Hold time.Duration
 	// Linger is how long clients are still served after the order to stop, so that new
 	// connections go elsewhere first. A pod that is deleted with force has 2 s in all, and what is not closed
 	// in order by then is cut off by SIGKILL. Some reconnects were refused after that, and a refusal costs the client's kernel 3 s.
@@ -64,8 +66,10 @@ const (
 	// gives up one after the other: that of the request, that of the renewal, and its main one. In all that is up to 8/3 of a lease
 	// and the pause before a new connection: with 60 s it was 160 s, with 10 s still up to 33 s (test/kernels). Less than 7 s gains
 	// little, because Linux lets 5 s pass between two looks at the lease.
-	DefaultLease   = 7 * time.Second
-	DefaultLinger  = 1 * time.Second
+	DefaultLease  = 7 * time.Second
+	DefaultLinger = 1 * time.Second
+	// DefaultHold is well below what Linux gives an answer (60 s), and as long as the most that a client waits too long.
+	DefaultHold    = 2 * time.Second
 	DefaultChanges = 64
 	// DefaultChangesPerSecond is for one client address: each change is an object in the API and a call to a data
 	// server. One unprivileged user made 230 a second, 1,024 at a time, before there was a limit. Beyond it changes are made

@@ -128,6 +128,35 @@ func (c *compound) getfh(op *nfsv4.NfsArgop4_OP_GETFH) nfsv4.NfsResop4 {
 // lookup is LOOKUP (RFC 8881 section 18.13). A junction is entered only while its owner
 // serves it: the client's kernel would mount the owner now, and fail.
 func (c *compound) lookup(ctx context.Context, name string) nfsv4.Nfsstat4 {
+	status := c.enterChild(ctx, name)
+	if status == nfsv4.NFS4ERR_DELAY && c.h.holds.until(ctx, c.caller.Addr, func() bool { return c.couldEnter(name) }) {
+		return c.enterChild(ctx, name)
+	}
+	return status
+}
+
+// couldEnter tells whether a LOOKUP would not be put off any more.
+func (c *compound) couldEnter(name string) bool {
+	dir, status := c.directory()
+	if status != nfsv4.NFS4_OK {
+		return true
+	}
+	e, ok := c.h.Tree.Lookup(dir.ID, name)
+	if !ok {
+		return c.h.Tree.Pending(dir.ID, name) == nil
+	}
+	if e.Junction() {
+		c.route(&e)
+	}
+	return !e.Junction() || c.isServed(&e)
+}
+
+// isServed tells whether the data server of a junction serves it, answers, and has an address for the caller.
+func (c *compound) isServed(e *tree.Entry) bool {
+	return e.Target.Serves && c.h.Reachable(e.Target.Server) && len(c.locations(e)) > 0
+}
+
+func (c *compound) enterChild(ctx context.Context, name string) nfsv4.Nfsstat4 {
 	e, status := c.child(name)
 	if status != nfsv4.NFS4_OK {
 		return status
@@ -141,8 +170,7 @@ func (c *compound) lookup(ctx context.Context, name string) nfsv4.Nfsstat4 {
 	}
 	if e.Junction() {
 		c.route(&e)
-		good := e.Target.Serves && c.h.Reachable(e.Target.Server) && len(c.locations(&e)) > 0
-		if c.awaitsOwner(&e, good) {
+		if c.awaitsOwner(&e, c.isServed(&e)) {
 			return nfsv4.NFS4ERR_DELAY
 		}
 	}

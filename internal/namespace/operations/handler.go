@@ -55,6 +55,11 @@ type Config struct {
 	// MaxWait is how long a lookup is put off (NFS4ERR_DELAY) while an owner does not serve or a
 	// directory is being made. 0: for as long as the client waits, as a hard mount does.
 	MaxWait time.Duration
+	// Hold is how long a lookup is held before it is put off; 0: not at all. Ends ends that early, because the server stops; may be nil.
+	// Held is how many are held at a time.
+	Hold time.Duration
+	Ends <-chan struct{}
+	Held int
 	// LeaseSeconds is the lease_time attribute.
 	LeaseSeconds uint32
 	// Refused gets clients that ask for a share whose access rules do not allow them; may be nil.
@@ -67,6 +72,7 @@ type Config struct {
 type Handler struct {
 	Config
 	delays delays
+	holds  holds
 	fresh  fresh
 	routes routes
 }
@@ -75,6 +81,7 @@ type Handler struct {
 func New(config Config) *Handler {
 	return &Handler{
 		Config: config, delays: delays{now: config.Now, limit: config.MaxWait, waits: map[string]wait{}},
+		holds:  holds{limit: config.Hold, ends: config.Ends, most: config.Held, of: map[netip.Addr]int{}},
 		routes: routes{now: config.Now, directories: map[tree.ID]map[netip.Addr]*route{}},
 	}
 }
