@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -94,7 +93,7 @@ func (m *Exporter) load(ctx, supervised context.Context, text string) *kubeapi.F
 		return kubeapi.NewFault(internalv1.ReasonServerDown, fmt.Errorf("ganesha %s; restarting it%s", state.LastExit, full))
 	case !state.Initialized:
 		m.unstickStart(ctx, state)
-		return kubeapi.NewFault(internalv1.ReasonStarting, errors.New("ganesha is starting"))
+		return kubeapi.NewFault(internalv1.ReasonStarting, m.describeStart(state))
 	case m.loaded == text:
 		return nil
 	}

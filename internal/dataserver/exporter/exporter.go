@@ -142,14 +142,12 @@ type Exporter struct {
 	lookedAt    time.Time                    // When all exports were last checked.
 	silent      int                          // Reloads in a row without an answer.
 	hangs       bool                         // Ganesha hangs, and is killed as soon as its configuration has changed.
-	// askedStart is the start of ganesha that took so long that the storage was asked for the cause, at askedAt.
-	askedStart int
-	askedAt    time.Time
-	removed    map[types.UID]bool // Exports being deleted that are gone.
-	usage      []backend.Usage
-	usedAt     time.Time
-	histories  []fill.History
-	shares     *string // The digest of the shares that the storage has; nil if they are too many.
+	slowStart   slowStart
+	removed     map[types.UID]bool // Exports being deleted that are gone.
+	usage       []backend.Usage
+	usedAt      time.Time
+	histories   []fill.History
+	shares      *string // The digest of the shares that the storage has; nil if they are too many.
 	// connections is the last count of the clients' connections.
 	connections int32
 	trash       trashCan

@@ -3,6 +3,7 @@ package exporter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/howdah/howdah/internal/dataserver/kubeapi"
@@ -22,17 +23,52 @@ const (
 	maxSilent = 8
 )
 
+// slowStart is a start of ganesha that took so long that the storage was asked for the cause.
+type slowStart struct {
+	// number is that of the start (supervisor.State.Starts).
+	number  int
+	askedAt time.Time
+	// why no share can be exported; nil: one can, or it is not known.
+	why error
+}
+
 // unstickStart ends a start of ganesha that hangs in an export, and starts it without that export. It asks nothing while no ganesha runs: a share
 // in Ceph may not answer then because of sessions that the pod before left, which only the start itself shuts out.
 func (m *Exporter) unstickStart(ctx context.Context, state supervisor.State) {
 	if state.PID == 0 {
 		return
 	}
-	if m.storage.LookEvery() == 0 || m.now().Sub(state.Since) < startTimeout || m.askedStart == state.Starts && m.now().Sub(m.askedAt) < askAgain {
+	if m.storage.LookEvery() == 0 || m.now().Sub(state.Since) < startTimeout {
 		return
 	}
-	m.askedStart, m.askedAt = state.Starts, m.now()
-	m.hangs = m.loseUnusable(ctx)
+	pause := askAgain
+	if m.slowStart.why != nil {
+		pause = startTimeout
+	}
+	if m.slowStart.number == state.Starts && m.now().Sub(m.slowStart.askedAt) < pause {
+		return
+	}
+	unusable, usable := m.diagnose(ctx)
+	m.slowStart = slowStart{number: state.Starts, askedAt: m.now()}
+	switch now := m.Ganesha.State(); {
+	case now.Initialized || now.Starts != state.Starts:
+		// It was slow, as the answers were. Ending it now would cost its clients their state.
+	case len(unusable) > 0 && !usable:
+		// The storage is slow for all, or no share is left that would be served without the others. Clients of a share that is left out
+		// can't reclaim what they had once grace is over, so ganesha goes on trying.
+		m.slowStart.why = fmt.Errorf("share %s: %w", unusable[0].share, unusable[0].why)
+	default:
+		m.leaveOutUnusable(unusable)
+		m.hangs = len(unusable) > 0
+	}
+}
+
+// describeStart tells what the start of ganesha waits for, as far as that is known.
+func (m *Exporter) describeStart(state supervisor.State) error {
+	if m.slowStart.number == state.Starts && m.slowStart.why != nil {
+		return fmt.Errorf("ganesha is starting, and no share can be exported: %w", m.slowStart.why)
+	}
+	return errors.New("ganesha is starting")
 }
 
 // unstickReload ends a ganesha that hangs in a reload. Its clients wait for some seconds and reclaim their state.
@@ -59,21 +95,46 @@ func (m *Exporter) endHanging() {
 
 // loseUnusable removes shares that don't serve and that, by the storage's diagnosis, can't be exported. It returns true if it found any.
 func (m *Exporter) loseUnusable(ctx context.Context) bool {
-	found := 0
+	unusable, _ := m.diagnose(ctx)
+	m.leaveOutUnusable(unusable)
+	return len(unusable) > 0
+}
+
+// unusableShare is a share that can't be exported, and why.
+type unusableShare struct {
+	share string
+	why   error
+}
+
+// diagnose asks the storage about shares that don't serve. It finds some that can't be exported, and tells whether one can be.
+func (m *Exporter) diagnose(ctx context.Context) (unusable []unusableShare, usable bool) {
+	shares := map[string]bool{}
 	for _, export := range m.active() {
-		share := kubeapi.ShareOf(export)
-		if m.lost[share] != nil || m.servesShare(share) || found >= maxDiagnosed {
-			continue
+		if share := kubeapi.ShareOf(export); m.lost[share] == nil && !m.servesShare(share) {
+			shares[share] = true
+		}
+	}
+	// A map's order differs each time, so every share gets its turn.
+	for share := range shares {
+		if found := len(unusable); found >= maxDiagnosed && (usable || found >= 2*maxDiagnosed) {
+			break
 		}
 		limited, cancel := context.WithTimeout(ctx, diagnoseTimeout)
 		why := m.storage.Diagnose(limited, share)
 		cancel()
 		if why == nil {
+			usable = true
 			continue
 		}
-		found++
-		m.Log.Error("ganesha hangs; leaving out a share that can't be exported", "share", share, "err", why)
-		m.lose(share, &lostShare{why: why, tried: m.now()})
+		unusable = append(unusable, unusableShare{share, why})
 	}
-	return found > 0
+	return unusable, usable
+}
+
+// leaveOutUnusable has the next pass start or reload ganesha without some shares.
+func (m *Exporter) leaveOutUnusable(unusable []unusableShare) {
+	for _, found := range unusable {
+		m.Log.Error("ganesha hangs; leaving out a share that can't be exported", "share", found.share, "err", found.why)
+		m.lose(found.share, &lostShare{why: found.why, tried: m.now()})
+	}
 }
