@@ -33,7 +33,7 @@ func refused(err error, what, user string) error {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%s: the Ceph cluster is full (%w)", what, err)
 	case isOutage(err):
-		return fmt.Errorf("%s: Ceph did not do it within %s: are its managers and metadata servers well (ceph health)? (%w)", what, commandTimeout, err)
+		return fmt.Errorf("%s: Ceph did not do it in time: are its managers and metadata servers well (ceph health)? (%w)", what, err)
 	}
 	return fmt.Errorf("%s: Ceph refused it: %w", what, err)
 }
