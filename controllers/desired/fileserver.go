@@ -43,6 +43,8 @@ type FileServerInput struct {
 	// Addresses are the cluster addresses of the data servers' Services, by data
 	// server; those that have none yet are missing.
 	Addresses map[string]string
+	// StewardStays leaves the steward's Deployment as it is.
+	StewardStays bool
 	// OutsideAddresses are, by data server, those for clients outside the cluster, if there are any.
 	OutsideAddresses map[string][]string
 	// OutsideReplaced are the outside Services that must go before they are made again.
@@ -107,7 +109,7 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 	if in.ImageOn != "" {
 		children = append(children, ImageDeployment(in, in.ImageOn))
 	}
-	if in.Storage.Steward != nil {
+	if in.Storage.Steward != nil && !in.StewardStays {
 		children = append(children, StewardDeployment(in))
 	}
 	return children

@@ -92,6 +92,7 @@ func decide(o *observed, images desired.Images) decision {
 		Fences:          fencesInAPI(d.failover.Fences),
 		Rollout:         desired.Rollout{Replacing: d.rollout.OnDelete},
 		ImageOn:         o.nodeToPull(d.rollout),
+		StewardStays:    o.stewardStays(images.Server),
 
 		CertificatesLost: o.certificatesLost(),
 	}

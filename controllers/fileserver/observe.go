@@ -56,8 +56,9 @@ type observed struct {
 	namespaceRefusal, stewardRefusal string
 	// connections are those of the namespace servers; nil if they are not known yet.
 	connections *connectionUse
-	// steward is the FileServer's Steward, nil if there is none.
-	steward *internalv1.Steward
+	// steward is the FileServer's Steward, nil if there is none; stewardImage is that of its Deployment, "" if there is none.
+	steward      *internalv1.Steward
+	stewardImage string
 	// holder is another FileServer with this one's storage identity, which has it first; "" if none has.
 	holder string
 	// rolloutHeldBy is another FileServer whose change by the operator must be done before this one's may begin; "" if there is none.
@@ -186,10 +187,16 @@ func (o *observed) readSteward(ctx context.Context, c client.Client) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err == nil && metav1.IsControlledBy(&steward, o.fileServer) { // Not one that an earlier FileServer of the name has left.
-		o.steward = &steward
+	if err != nil || !metav1.IsControlledBy(&steward, o.fileServer) { // Not one that an earlier FileServer of the name has left.
+		return err
 	}
-	return err
+	o.steward = &steward
+	var deployment appsv1.Deployment
+	err = c.Get(ctx, client.ObjectKey{Namespace: steward.Namespace, Name: naming.Steward(steward.Name)}, &deployment)
+	if err == nil {
+		o.stewardImage = imageOf(&deployment.Spec.Template.Spec)
+	}
+	return client.IgnoreNotFound(err)
 }
 
 func (o *observed) readPods(ctx context.Context, c client.Client, in client.InNamespace) error {

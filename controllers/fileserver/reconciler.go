@@ -203,6 +203,9 @@ func (r *Reconciler) apply(ctx context.Context, o *observed, d decision) error {
 		return err
 	}
 	keep := children
+	if d.input.StewardStays {
+		keep = append(keep, apply.Owned(desired.StewardDeployment(d.input)))
+	}
 	if o.statefulSet != nil && d.input.Storage.Missing {
 		// Without storage there is no StatefulSet to keep, but one that exists has data behind it.
 		return nil

@@ -76,17 +76,35 @@ func (o *observed) rolloutServer(name string) rollout.Server {
 	}
 	s.Made, s.Ending = true, pod.DeletionTimestamp != nil
 	s.Outdated = pod.Labels[appsv1.StatefulSetRevisionLabel] != o.statefulSet.Status.UpdateRevision
-	// Its last report may be that of the pod before.
-	s.Serves = !s.Ending && o.stateOf(name) == fleet.Serving && isReportOf(&dataServer.Status, pod)
+	s.Serves = o.servesFrom(name, pod)
 	s.InGrace = conditions.IsFalse(dataServer.Status.Conditions, internalv1.GraceEnded)
 	s.OnLostNode = pod.Spec.NodeName != "" && !o.isNodeReady(pod.Spec.NodeName)
 	if node := pod.Spec.NodeName; o.closedNodes[node] && o.storage.IsPinned(name) {
 		s.Held = fmt.Sprintf("its volume is on node %s only, which takes no pod now: the node is cordoned, or has a taint or labels that spec.placement does not allow", node)
 	}
 	if !s.Serves {
-		s.Stuck = stuckWhy(pod, &dataServer, s.Waits, o.now)
+		s.Stuck = stuckWhy(pod, &dataServer, o.isGoodForOthers(name), s.Waits, o.now)
 	}
 	return o.withImage(s, pod)
+}
+
+// servesFrom tells whether a data server serves from a pod. Its last report may be that of the pod before.
+func (o *observed) servesFrom(name string, pod *corev1.Pod) bool {
+	dataServer := o.dataServers[name]
+	return pod.DeletionTimestamp == nil && o.stateOf(name) == fleet.Serving && isReportOf(&dataServer.Status, pod)
+}
+
+// isGoodForOthers tells whether another data server serves from the same storage: what this one finds wrong with it is of its own pod then.
+func (o *observed) isGoodForOthers(name string) bool {
+	if !o.isShared() {
+		return false
+	}
+	for other, pod := range o.pods {
+		if other != name && o.servesFrom(other, &pod) {
+			return true
+		}
+	}
+	return false
 }
 
 // isReportOf tells whether a pod of a data server has written the status. On a node's network pods have the node's address. Older
@@ -98,8 +116,8 @@ func isReportOf(status *internalv1.DataServerStatus, pod *corev1.Pod) bool {
 	return status.PodIP == "" || status.PodIP == pod.Status.PodIP
 }
 
-// stuckWhy is why a data server that does not serve will not do so by itself; "" if it may.
-func stuckWhy(pod *corev1.Pod, dataServer *internalv1.DataServer, waits string, now time.Time) string {
+// stuckWhy is why a data server that does not serve will not do so by itself; "" if it may. storageIsGood: others serve from the same storage.
+func stuckWhy(pod *corev1.Pod, dataServer *internalv1.DataServer, storageIsGood bool, waits string, now time.Time) string {
 	for i := range pod.Status.ContainerStatuses {
 		status := &pod.Status.ContainerStatuses[i]
 		switch {
@@ -116,7 +134,7 @@ func stuckWhy(pod *corev1.Pod, dataServer *internalv1.DataServer, waits string, 
 		}
 		return ""
 	}
-	if backendapi.Refusal(dataServer) != "" {
+	if backendapi.Refusal(dataServer) != "" && !storageIsGood {
 		return "" // Another pod would find the same storage.
 	}
 	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.LastTransitionTime.After(since) {

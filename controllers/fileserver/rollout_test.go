@@ -82,8 +82,82 @@ func TestWhenADataServerIsStuck(t *testing.T) {
 			pod(corev1.PodRunning, true, aged(time.Hour)), unreachable(reported(true, v1alpha1.ReasonReady, time.Hour), time.Hour), "",
 		},
 	} {
-		if got := stuckWhy(tc.pod, &tc.server, "waits", noon); got != tc.want {
+		if got := stuckWhy(tc.pod, &tc.server, false, "waits", noon); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+	server := reported(false, internalv1.ReasonCephUnusable, 3*time.Minute)
+	if got := stuckWhy(pod(corev1.PodRunning, false, aged(time.Hour)), &server, true, "waits", noon); got != "waits" {
+		t.Errorf("its storage is refused, from which others serve: %q", got)
+	}
+}
+
+// An image without what speaks to Ceph finds each Ceph unusable.
+func TestAStorageFromWhichOthersServeIsNotAtFault(t *testing.T) {
+	for name, tc := range map[string]struct {
+		shared bool
+		others bool
+		want   bool
+	}{
+		"others serve from the same Ceph":  {true, true, true},
+		"none does":                        {true, false, false},
+		"each has volumes of its own":      {false, true, false},
+		"each has volumes, and none works": {false, false, false},
+	} {
+		o := rollingServers("old", "new")
+		if tc.shared {
+			o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Ceph().Build().Spec.Storage
+		}
+		refused := func(server *internalv1.DataServer) {
+			conditions.Set(&server.Status.Conditions, 1, noon.Add(-time.Hour), conditions.False(v1alpha1.ConditionReady, internalv1.ReasonCephUnusable, "no such file"))
+		}
+		old := func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour)) }
+		o.set("fs-1", func(p *corev1.Pod) { old(p); p.Status.Conditions = nil }, refused)
+		if !tc.others {
+			o.set("fs-0", nil, refused)
+		}
+		if got := o.rolloutServer("fs-1").Stuck != ""; got != tc.want {
+			t.Errorf("%s: stuck: %v", name, got)
+		}
+	}
+}
+
+// An image that is bad would take fences and new shares, too.
+func TestTheStewardGetsAnImageAfterADataServerServesWithIt(t *testing.T) {
+	works := func(ready metav1.ConditionStatus, ago time.Duration) *internalv1.Steward {
+		steward := &internalv1.Steward{}
+		condition := conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "")
+		condition.Status = ready
+		conditions.Set(&steward.Status.Conditions, 1, noon.Add(-ago), condition)
+		return steward
+	}
+	down := func(server *internalv1.DataServer) {
+		conditions.Set(&server.Status.Conditions, 1, noon, conditions.False(v1alpha1.ConditionReady, internalv1.ReasonCephUnusable, "no such file"))
+	}
+	for name, tc := range map[string]struct {
+		pods    []string
+		steward *internalv1.Steward
+		image   string
+		change  func(o *observed)
+		want    bool
+	}{
+		"no data server has it yet":               {[]string{"old", "old"}, works(metav1.ConditionTrue, time.Hour), "old", nil, true},
+		"one has it, and does not serve":          {[]string{"old", "new"}, works(metav1.ConditionTrue, time.Hour), "old", func(o *observed) { o.set("fs-1", nil, down) }, true},
+		"one serves with it":                      {[]string{"old", "new"}, works(metav1.ConditionTrue, time.Hour), "old", nil, false},
+		"the steward has it":                      {[]string{"old", "old"}, works(metav1.ConditionTrue, time.Hour), "new", nil, false},
+		"the steward can't work since a moment":   {[]string{"old", "old"}, works(metav1.ConditionFalse, time.Second), "old", nil, true},
+		"the steward can't work with what it has": {[]string{"old", "old"}, works(metav1.ConditionFalse, time.Hour), "old", nil, false},
+		"the steward has reported nothing yet":    {[]string{"old", "old"}, &internalv1.Steward{}, "old", nil, false},
+		"there is no Deployment yet":              {[]string{"old", "old"}, works(metav1.ConditionTrue, time.Hour), "", nil, false},
+		"there is no steward":                     {[]string{"old", "old"}, nil, "", nil, false},
+	} {
+		o := rollingServers(tc.pods...)
+		o.steward, o.stewardImage = tc.steward, tc.image
+		if tc.change != nil {
+			tc.change(o)
+		}
+		if got := o.stewardStays("new"); got != tc.want {
+			t.Errorf("%s: it stays: %v", name, got)
 		}
 	}
 }

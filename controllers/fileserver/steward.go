@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -25,6 +27,24 @@ func (k *keys) ensureStewardSecret(ctx context.Context, c client.Client, o *obse
 	}
 	k.made.Store(key, nil)
 	return nil
+}
+
+// stewardStays tells whether the steward goes on with its image although data servers are to have another one: as long as none of them serves
+// with that. With an image that is bad there would be no fences and no new shares. One that can't work is not kept.
+func (o *observed) stewardStays(image string) bool {
+	if o.steward == nil || o.stewardImage == "" || o.stewardImage == image {
+		return false
+	}
+	ready := meta.FindStatusCondition(o.steward.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionTrue && o.now.Sub(ready.LastTransitionTime.Time) > startLimit {
+		return false
+	}
+	for name, pod := range o.pods {
+		if imageOf(&pod.Spec) == image && o.servesFrom(name, &pod) {
+			return false
+		}
+	}
+	return true
 }
 
 // bringSecret writes on the pods of data servers which contents of the steward's Secret they are to have: a kubelet that sees its pod changed

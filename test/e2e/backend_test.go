@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,4 +131,14 @@ func directoriesOn(ctx context.Context, ordinal int32, key, path string) []strin
 	}
 	slices.Sort(found)
 	return found
+}
+
+// expectStewardHas checks the image of the suite's steward, if there is one.
+func expectStewardHas(ctx context.Context, image string) {
+	GinkgoHelper()
+	if inCeph {
+		deployment := &appsv1.Deployment{}
+		Expect(c.Get(ctx, naming.Steward(fileServer), deployment)).To(Succeed())
+		Expect(deployment.Spec.Template.Spec.Containers[0].Image).To(Equal(image), "the steward's image")
+	}
 }

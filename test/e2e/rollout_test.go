@@ -278,6 +278,7 @@ var _ = Describe("Data servers that are replaced under load", Label("rollout"), 
 					}
 				}
 				Expect(given).To(ConsistOf(reached), "the others keep their image")
+				expectStewardHas(ctx, earlier)
 				setServerImage(ctx, earlier)
 				earlier = ""
 				serversUpdated(ctx, fileServer)
