@@ -98,19 +98,20 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 		return nfsv4.NFS4ERR_DELAY, true
 	}
 	status = s.carryOut(ctx, share, tree.NewDirectory(old), to, creds)
-	if status == nfsv4.NFS4ERR_STALE && ours {
-		status = nfsv4.NFS4ERR_DELAY // Something may have moved already.
-	}
-	switch status {
-	case nfsv4.NFS4_OK:
-	case nfsv4.NFS4ERR_DELAY:
-		return status, true
+	switch {
+	case status == nfsv4.NFS4_OK:
+	case status == nfsv4.NFS4ERR_DELAY, status == nfsv4.NFS4ERR_STALE && ours: // Something may have moved already.
+		return nfsv4.NFS4ERR_DELAY, true
 	default:
 		if err := s.drop(ctx, next); err != nil {
 			s.Log.Warn("a rename that was refused is left to the leader", "share", share.Name, "path", from, "error", err)
 			return status, false
 		}
 		s.unlock(ctx, old)
+		if status == nfsv4.NFS4ERR_STALE {
+			// This server may show that directory still, and it may stay. Linux walks the path again only once.
+			status = nfsv4.NFS4ERR_DELAY
+		}
 		return status, false
 	}
 	if err := s.endRename(ctx, old, next, &was); err != nil {
