@@ -25,9 +25,6 @@ import (
 	"github.com/howdah/howdah/internal/metrics"
 )
 
-// leaderElectionID is the Lease of the active operator.
-const leaderElectionID = "howdah-operator"
-
 type operatorOptions struct {
 	images          desired.Images
 	watchNamespaces []string
@@ -44,6 +41,7 @@ type operatorOptions struct {
 	leaderElect     bool
 	leaderLease     time.Duration
 	leaderNamespace string
+	leaderIdentity  string
 	logLevel        slog.Level
 }
 
@@ -66,6 +64,7 @@ func newOperatorCommand() *cobra.Command {
 	flags.StringVar(&o.profileAddress, "pprof-bind-address", "0", "loopback address of Go's profiles by HTTP, /debug/pprof/, such as 127.0.0.1:6060; 0 turns it off")
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "elect one of several operators to be active")
 	flags.DurationVar(&o.leaderLease, "leader-election-lease", 15*time.Second, "with --leader-elect: how long the active operator may be silent before another one takes over; at least 5s")
+	flags.StringVar(&o.leaderIdentity, "leader-election-identity", os.Getenv("POD_UID"), "with --leader-elect: what no other pod has, so that an operator whose container starts again is active at once ($POD_UID); empty: it waits until its Lease has expired")
 	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Kubernetes namespace of the Lease; empty: the pod's own")
 	flags.BoolVar(&o.networkPolicies, "network-policies", false, "make NetworkPolicies for the pods of every FileServer")
 	flags.StringSliceVar(&o.metricsFrom, "metrics-from-namespaces", nil, "with --network-policies: Kubernetes namespaces whose pods may read the metrics of servers")
@@ -130,6 +129,10 @@ func runOperator(o operatorOptions) error {
 	config.Wrap(clock.Observe)
 	// In the proportions of the defaults: 15 s, 10 s and 2 s.
 	renewDeadline, retryPeriod := o.leaderLease*2/3, o.leaderLease*2/15
+	lock, err := o.leaderLock(config, renewDeadline)
+	if err != nil {
+		return err
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   controllers.CacheOptions(o.watchNamespaces),
@@ -139,6 +142,8 @@ func runOperator(o operatorOptions) error {
 		LeaderElection:          o.leaderElect,
 		LeaderElectionID:        leaderElectionID,
 		LeaderElectionNamespace: o.leaderNamespace,
+
+		LeaderElectionResourceLockInterface: lock,
 		// The process ends with the manager, so that a successor does not have to wait until the lease expires.
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &o.leaderLease,
