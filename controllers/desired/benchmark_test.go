@@ -16,7 +16,7 @@ func TestBenchmarkObjects(t *testing.T) {
 	job.Name, job.Namespace = "unet3d-h100", "storage"
 	share := builders.FileShare("storage", "unet3d", "training").Depth(2).Owner(1000, 100, "0755").Build()
 	in := BenchmarkJobInput{Job: job, Share: share, Image: "howdah:test", Clients: 2}
-	mount := v1alpha1.ShareMount{Address: "10.96.0.7", Path: "/unet3d"}
+	mount := ShareMount(share, "10.96.0.7", false)
 	objects := append(BenchmarkAccess(job),
 		runtime.ApplyConfiguration(BenchmarkVolume(job, mount, 4)), BenchmarkClaim(job), BenchmarkPlan(job, "{}\n"),
 		BenchmarkGenerateJob(in), BenchmarkRunJob(in))

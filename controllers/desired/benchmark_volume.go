@@ -2,6 +2,7 @@ package desired
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,9 +12,9 @@ import (
 	"github.com/howdah/howdah/internal/naming"
 )
 
-// BenchmarkMountOptions are those of every share, with the job's number of connections.
-func BenchmarkMountOptions(nconnect int) []string {
-	options := MountOptions()
+// benchmarkMountOptions are those of the share, with the job's number of connections.
+func benchmarkMountOptions(mount v1alpha1.ShareMount, nconnect int) []string {
+	options := slices.Clone(mount.Options)
 	for i, option := range options {
 		if strings.HasPrefix(option, "nconnect=") {
 			options[i] = fmt.Sprintf("nconnect=%d", nconnect)
@@ -34,7 +35,7 @@ func BenchmarkVolume(job *v1alpha1.MLPerfStorageJob, mount v1alpha1.ShareMount, 
 			WithPersistentVolumeReclaimPolicy(corev1.PersistentVolumeReclaimRetain).
 			WithStorageClassName("").
 			WithVolumeMode(corev1.PersistentVolumeFilesystem).
-			WithMountOptions(BenchmarkMountOptions(nconnect)...).
+			WithMountOptions(benchmarkMountOptions(mount, nconnect)...).
 			WithNFS(corev1ac.NFSVolumeSource().WithServer(mount.Address).WithPath(mount.Path)).
 			// Without it any other claim could take the volume.
 			WithClaimRef(corev1ac.ObjectReference().WithAPIVersion("v1").WithKind("PersistentVolumeClaim").

@@ -24,6 +24,8 @@ type ShareInput struct {
 	Address string
 	// CapacityBytes is the size of the FileServer in bytes; 0 means unknown.
 	CapacityBytes int64
+	// ReservedPorts is as for MountOptions.
+	ReservedPorts bool
 }
 
 // ShareVolume is the PersistentVolume of a share. It has no owner reference, because the kind has no namespace. It is
@@ -41,7 +43,7 @@ func ShareVolume(in ShareInput) *corev1ac.PersistentVolumeApplyConfiguration {
 			WithPersistentVolumeReclaimPolicy(corev1.PersistentVolumeReclaimRetain).
 			WithStorageClassName("").
 			WithVolumeMode(corev1.PersistentVolumeFilesystem).
-			WithMountOptions(MountOptions()...).
+			WithMountOptions(MountOptions(in.ReservedPorts)...).
 			WithNFS(corev1ac.NFSVolumeSource().WithServer(in.Address).WithPath(in.Share.Spec.Path)).
 			// For this share's claim and no other. Kubernetes completes it with the claim's UID when it
 			// binds; claimRef is granular for server-side apply, so that part stays Kubernetes' own.

@@ -55,7 +55,7 @@ func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
 				o.volume.Name, o.volume.Spec.NFS.Server, address, o.share.Name),
 		}}
 	}
-	in := desired.ShareInput{Share: o.share, Address: address}
+	in := desired.ShareInput{Share: o.share, Address: address, ReservedPorts: o.reservedPorts}
 	if total := o.fileServer.Status.Capacity.TotalBytes; total != nil {
 		in.CapacityBytes = *total
 	}

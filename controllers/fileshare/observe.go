@@ -38,6 +38,8 @@ type observed struct {
 	// conflicts has the shares of the FileServer whose paths conflict with this one's, oldest first. Attached shares
 	// are included; shares that are being deleted are not.
 	conflicts []fleet.Share
+	// reservedPorts: a share of the FileServer wants clients to come from reserved ports.
+	reservedPorts bool
 	// dataServers are those of the FileServer.
 	dataServers []internalv1.DataServer
 	// directories are those of the share, by path.
@@ -81,7 +83,7 @@ func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exp
 	}
 	if o.unwatched = !r.WatchNamespaces.Include(o.namespace()); !o.unwatched {
 		for _, read := range []func(context.Context, *observed) error{
-			r.observeNamespace, r.observeFileServer, r.observeConflicts, r.observeDataServers, r.observeDirectories, r.observeSource, r.observeLimits,
+			r.observeNamespace, r.observeFileServer, r.observeConflicts, r.observePorts, r.observeDataServers, r.observeDirectories, r.observeSource, r.observeLimits,
 		} {
 			if err := read(ctx, o); err != nil {
 				return nil, err
@@ -153,6 +155,18 @@ func (r *Reconciler) observeConflicts(ctx context.Context, o *observed) error {
 		}
 	}
 	o.conflicts = fleet.Conflicts(fleet.Share{Key: o.key(), Path: o.share.Spec.Path}, found)
+	return nil
+}
+
+// observePorts reads whether a share of the FileServer wants reserved ports. All of them are mounted alike: a node has one set of connections
+// to each server, and the first mount chooses their ports.
+func (r *Reconciler) observePorts(ctx context.Context, o *observed) error {
+	var shares v1alpha1.FileShareList
+	wanting := index.SharesWantingReservedPorts(o.namespace(), o.share.Spec.FileServerRef.Name)
+	if err := r.Client.List(ctx, &shares, wanting, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing FileShares that want reserved ports: %w", err)
+	}
+	o.reservedPorts = len(shares.Items) > 0
 	return nil
 }
 

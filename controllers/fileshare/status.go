@@ -58,7 +58,7 @@ func statusOf(o *observed, d decision, out outcome) v1alpha1.FileShareStatus {
 	status.Directories = countDirectories(o)
 	status.Mount = v1alpha1.ShareMount{}
 	if d.blocked == nil && o.fileServer.Status.Address != "" {
-		status.Mount = desired.ShareMount(share, o.fileServer.Status.Address)
+		status.Mount = desired.ShareMount(share, o.fileServer.Status.Address, o.reservedPorts)
 		if out.claim != nil || o.claim == nil && d.claim.waiting != nil {
 			status.Mount.ClaimName = ""
 		}

@@ -92,7 +92,10 @@ func (r *Reconciler) siblingEvents() handler.EventHandler {
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue queueOf) {
 			see(e.ObjectNew)
-			if matters(e.ObjectOld, e.ObjectNew) {
+			switch before, after := wantsReservedPorts(e.ObjectOld), wantsReservedPorts(e.ObjectNew); {
+			case before && !after:
+				enqueue(ctx, e.ObjectOld, queue)
+			case before != after || matters(e.ObjectOld, e.ObjectNew):
 				enqueue(ctx, e.ObjectNew, queue)
 			}
 		},
@@ -101,6 +104,11 @@ func (r *Reconciler) siblingEvents() handler.EventHandler {
 			enqueue(ctx, e.Object, queue)
 		},
 	}
+}
+
+func wantsReservedPorts(object client.Object) bool {
+	share, ok := object.(*v1alpha1.FileShare)
+	return ok && index.WantsReservedPorts(share)
 }
 
 // matters reports whether a share's change matters to other shares: its path and its use of the FileServer's limits.
@@ -162,6 +170,8 @@ func (r *Reconciler) siblings(ctx context.Context, object client.Object) []recon
 	switch {
 	case !ok:
 		return nil
+	case index.WantsReservedPorts(share): // All shares are mounted otherwise as long as there is one.
+		return r.sharesThat(ctx, index.SharesOf(naming.ServerNamespace(share), share.Spec.FileServerRef.Name), naming.KeyOf(share))
 	case naming.IsForeign(share): // Its path counts when it is attached (ofAttachment).
 		return r.waiting(ctx, naming.ServerNamespace(share), fleet.ShareOf(share))
 	}

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -32,6 +33,7 @@ const (
 	retained   = "howdah.retained"
 	place      = "howdah.place"
 	waiting    = "howdah.waiting"
+	ports      = "howdah.ports"
 )
 
 // OfFileServer lists what belongs to a FileServer and is in its Kubernetes namespace: ShareDirectories, ShareAttachments, and everything
@@ -52,6 +54,16 @@ func SharesAt(namespace, name, at string) client.MatchingFields {
 // SharesWaiting lists the FileShares that wait for another share of their FileServer to take less of its limits.
 func SharesWaiting(namespace, name string) client.MatchingFields {
 	return client.MatchingFields{waiting: namespace + "/" + name}
+}
+
+// SharesWantingReservedPorts lists the FileShares that name a FileServer and have an access rule for reserved ports.
+func SharesWantingReservedPorts(namespace, name string) client.MatchingFields {
+	return client.MatchingFields{ports: namespace + "/" + name}
+}
+
+// WantsReservedPorts reports whether a share has an access rule for reserved ports.
+func WantsReservedPorts(share *v1alpha1.FileShare) bool {
+	return slices.ContainsFunc(share.Spec.Access, func(rule v1alpha1.AccessRule) bool { return rule.SourcePorts == v1alpha1.SourcePortsReserved })
 }
 
 // Retained lists the ShareDirectories of a FileServer that deleted shares left behind.
@@ -92,6 +104,12 @@ var by = []struct {
 	{&v1alpha1.FileShare{}, fileServer, specOf(serverOf)},
 	{&v1alpha1.FileShare{}, waiting, specOf(func(s *v1alpha1.FileShare) string {
 		if limits.IsWaiting(s) {
+			return serverOf(s)
+		}
+		return ""
+	})},
+	{&v1alpha1.FileShare{}, ports, specOf(func(s *v1alpha1.FileShare) string {
+		if WantsReservedPorts(s) {
 			return serverOf(s)
 		}
 		return ""

@@ -92,7 +92,7 @@ func TestAClaimThatIsReadOnlyIsMountedSo(t *testing.T) {
 	} {
 		claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{AccessModes: tc.modes}}
 		p := parameters{mountOptions: tc.options}
-		if got := strings.Join(mountOptionsFor(claim, p), ","); got != tc.want {
+		if got := strings.Join(mountOptionsFor(claim, builders.StorageClass("c").Build(), p, &v1alpha1.FileShare{}), ","); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -86,7 +87,7 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 			PersistentVolumeReclaimPolicy: reclaimPolicyOf(class),
 			StorageClassName:              class.Name,
 			VolumeMode:                    ptr.To(corev1.PersistentVolumeFilesystem),
-			MountOptions:                  mountOptionsFor(claim, p),
+			MountOptions:                  mountOptionsFor(claim, class, p, share),
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
 				NFS: &corev1.NFSVolumeSource{Server: share.Status.Mount.Address, Path: share.Spec.Path},
 			},
@@ -102,8 +103,12 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 }
 
 // mountOptionsFor mounts a read-only claim read-only. The kubelet ignores access modes and a PersistentVolume's
-// nfs.readOnly. A read-only mount includes its submounts, the directories on other servers.
-func mountOptionsFor(claim *corev1.PersistentVolumeClaim, p parameters) []string {
+// nfs.readOnly. A read-only mount includes its submounts, the directories on other servers. Where a share of the FileServer wants
+// reserved ports, none is mounted from others, unless the class says so.
+func mountOptionsFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, p parameters, share *v1alpha1.FileShare) []string {
+	if reserved := !slices.Contains(share.Status.Mount.Options, desired.OptionAnyPort); reserved && !slices.Contains(class.MountOptions, desired.OptionAnyPort) {
+		p.mountOptions = slices.DeleteFunc(slices.Clone(p.mountOptions), func(option string) bool { return option == desired.OptionAnyPort })
+	}
 	writes := func(mode corev1.PersistentVolumeAccessMode) bool { return mode != corev1.ReadOnlyMany }
 	if len(claim.Spec.AccessModes) == 0 || slices.ContainsFunc(claim.Spec.AccessModes, writes) || slices.Contains(p.mountOptions, "ro") {
 		return p.mountOptions

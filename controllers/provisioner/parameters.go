@@ -117,7 +117,7 @@ func parametersOf(class *storagev1.StorageClass) (parameters, []string) {
 	if len(class.AllowedTopologies) > 0 {
 		problems = append(problems, "allowedTopologies are given: every node reaches every share; leave them out")
 	}
-	p.mountOptions = mergeOptions(desired.MountOptions(), class.MountOptions)
+	p.mountOptions = mergeOptions(desired.MountOptions(false), class.MountOptions)
 	for _, option := range class.MountOptions {
 		if problem := checkOption(option); problem != "" {
 			problems = append(problems, fmt.Sprintf("mount option %q: %s", option, problem))
@@ -161,7 +161,7 @@ func number[T int32 | int64](into *T, value string, least, most int64) string {
 // opposites are mount options without a value that replace each other.
 var opposites = map[string]string{
 	"soft": "hard", "softerr": "hard", "hard": "hard", "suid": "suid", "nosuid": "suid", "dev": "dev", "nodev": "dev",
-	"ro": "rw", "rw": "rw", "ac": "ac", "noac": "ac", "exec": "exec", "noexec": "exec",
+	"ro": "rw", "rw": "rw", "ac": "ac", "noac": "ac", "exec": "exec", "noexec": "exec", "resvport": desired.OptionAnyPort,
 }
 
 // optionKey is the same for options that replace each other.

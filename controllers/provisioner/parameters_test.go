@@ -11,11 +11,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/test/builders"
 )
 
 func TestWhatAClassMeans(t *testing.T) {
-	recommended := []string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2"}
+	recommended := []string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "noresvport"}
 	for what, tc := range map[string]struct {
 		class *storagev1.StorageClass
 		want  parameters
@@ -27,12 +28,12 @@ func TestWhatAClassMeans(t *testing.T) {
 		"everything": {
 			builders.StorageClass("c").Shares("storage", "fs", "layout", "Distributed", "depth", "2", "maxDirectories", "100", "path", "/claims/{claim}",
 				"uid", "1000", "gid", "4294967294", "mode", "2770", "size", "Required").With(func(c *storagev1.StorageClass) {
-				c.MountOptions = []string{"nconnect=4", "soft", "ro", "timeo=100"}
+				c.MountOptions = []string{"nconnect=4", "soft", "ro", "timeo=100", "resvport"}
 			}).Build(),
 			parameters{
 				fileServer: "fs", fileServerNamespace: "storage", layout: v1alpha1.LayoutDistributed, depth: 2, maxDirectories: 100, path: "/claims/{claim}",
 				uid: 1000, gid: 4294967294, mode: "2770", sizeEnforced: true,
-				mountOptions: []string{"vers=4.1", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "nconnect=4", "soft", "ro", "timeo=100"},
+				mountOptions: []string{"vers=4.1", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "nconnect=4", "soft", "ro", "timeo=100", "resvport"},
 			},
 		},
 		"directories of a share": {
@@ -114,4 +115,23 @@ func TestWhatIsWrongWithAClass(t *testing.T) {
 
 func retained(c *storagev1.StorageClass) {
 	c.ReclaimPolicy = ptr.To(corev1.PersistentVolumeReclaimRetain)
+}
+
+func TestAClaimIsMountedFromThePortsThatItsFileServerAccepts(t *testing.T) {
+	for name, tc := range map[string]struct{ share, class, want string }{
+		"any port":                             {"hard,noresvport", "", "vers=4.1,hard,noresvport"},
+		"a share wants reserved ports":         {"hard", "", "vers=4.1,hard"},
+		"a share wants them, the class others": {"hard", "noresvport", "vers=4.1,hard,noresvport"},
+		"the class wants them":                 {"hard,noresvport", "resvport", "vers=4.1,hard,resvport"},
+	} {
+		class := builders.StorageClass("c").Build()
+		if tc.class != "" {
+			class.MountOptions = []string{tc.class}
+		}
+		p := parameters{mountOptions: mergeOptions([]string{"vers=4.1", "hard", desired.OptionAnyPort}, class.MountOptions)}
+		share := &v1alpha1.FileShare{Status: v1alpha1.FileShareStatus{Mount: v1alpha1.ShareMount{Options: strings.Split(tc.share, ",")}}}
+		if got := strings.Join(mountOptionsFor(&corev1.PersistentVolumeClaim{}, class, p, share), ","); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
 }

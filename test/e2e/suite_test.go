@@ -33,7 +33,7 @@ const (
 
 // options are the mount options of a share's ready-made volume; mounts that a
 // test makes itself use the same.
-var options = []string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2"}
+var options = []string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "noresvport"}
 
 var c *cluster.Cluster
 

@@ -1,6 +1,9 @@
 package integration
 
 import (
+	"slices"
+	"strings"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +28,7 @@ var _ = Describe("The volume and the claim of a share", func() {
 		address := exists(&v1alpha1.FileServer{}, namespace, "fs").Status.Address
 
 		Expect(volume.Spec.NFS).To(Equal(&corev1.NFSVolumeSource{Server: address, Path: "/deep/er"}))
-		Expect(volume.Spec.MountOptions).To(Equal([]string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2"}))
+		Expect(volume.Spec.MountOptions).To(Equal([]string{"vers=4.1", "nconnect=16", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "noresvport"}))
 		Expect(volume.Spec.AccessModes).To(ConsistOf(corev1.ReadWriteMany, corev1.ReadOnlyMany))
 		Expect(volume.Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimRetain))
 		Expect(volume.Spec.StorageClassName).To(BeEmpty())
@@ -35,8 +38,37 @@ var _ = Describe("The volume and the claim of a share", func() {
 		Expect(*claim.Spec.StorageClassName).To(BeEmpty())
 		Expect(metav1.GetControllerOf(claim).UID).To(Equal(share.UID))
 
-		Expect(share.Status.Mount.Command).To(Equal("mount -t nfs4 -o vers=4.1,nconnect=16,hard,nosuid,nodev,acdirmin=1,acdirmax=2 " + address + ":/deep/er /mnt"))
+		Expect(share.Status.Mount.Command).To(Equal("mount -t nfs4 -o vers=4.1,nconnect=16,hard,nosuid,nodev,acdirmin=1,acdirmax=2,noresvport " + address + ":/deep/er /mnt"))
 		Expect(share.Status.Mount.ClaimName).To(Equal("s"))
+	})
+
+	It("leave the client's ports free, unless a share of the FileServer accepts reserved ones only", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 1)
+		servingFileServer(namespace, "other", 1)
+		create(builders.FileShare(namespace, "any", "fs").Build())
+		create(builders.FileShare(namespace, "elsewhere", "other").Build())
+		// anyPort says it for the volume, the options and the command.
+		anyPort := func(share string) []bool {
+			mount := exists(&v1alpha1.FileShare{}, namespace, share).Status.Mount
+			_, volume := claimAndVolume(namespace, share)
+			return []bool{slices.Contains(volume.Spec.MountOptions, "noresvport"), slices.Contains(mount.Options, "noresvport"), strings.Contains(mount.Command, ",noresvport ")}
+		}
+		readyShare(namespace, "any")
+		Eventually(anyPort).WithArguments("any").Should(HaveEach(true))
+
+		strict := builders.FileShare(namespace, "strict", "fs").Access(v1alpha1.AccessReadWrite, v1alpha1.SquashNone, "10.0.0.0/8").Build()
+		strict.Spec.Access[0].SourcePorts = v1alpha1.SourcePortsReserved
+		create(strict)
+		Eventually(anyPort).WithArguments("any").Should(HaveEach(false), "a node has one set of connections for all shares of a FileServer")
+		readyShare(namespace, "strict")
+		Eventually(anyPort).WithArguments("strict").Should(HaveEach(false))
+		readyShare(namespace, "elsewhere")
+		Eventually(anyPort).WithArguments("elsewhere").Should(HaveEach(true))
+
+		change(strict, func(s *v1alpha1.FileShare) { s.Spec.Access[0].SourcePorts = v1alpha1.SourcePortsAny })
+		Eventually(anyPort).WithArguments("any").Should(HaveEach(true))
+		Eventually(anyPort).WithArguments("strict").Should(HaveEach(true))
 	})
 
 	It("stay bound, and bind again when the claim was deleted", func() {

@@ -46,7 +46,7 @@ var _ = Describe("A claim of a StorageClass", func() {
 		Expect(shareCondition(storage, share.Name, v1alpha1.FileShareClaimAvailable).Message).To(Equal("the share is for the claim scratch of namespace " + team))
 
 		Expect(volume.Spec.NFS).To(Equal(&corev1.NFSVolumeSource{Server: exists(&v1alpha1.FileServer{}, storage, "fs").Status.Address, Path: path}))
-		Expect(volume.Spec.MountOptions).To(Equal([]string{"vers=4.1", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "nconnect=4"}))
+		Expect(volume.Spec.MountOptions).To(Equal([]string{"vers=4.1", "hard", "nosuid", "nodev", "acdirmin=1", "acdirmax=2", "noresvport", "nconnect=4"}))
 		Expect(volume.Spec.PersistentVolumeReclaimPolicy).To(Equal(corev1.PersistentVolumeReclaimDelete))
 		Expect(volume.Spec.Capacity.Storage().String()).To(Equal("10Gi"))
 		Expect(volume.Spec.ClaimRef.UID).To(Equal(claim.UID))

@@ -11,7 +11,7 @@ import (
 )
 
 // recommended are the mount options of ready-made volumes, without those that tests choose.
-var recommended = strings.Join(slices.DeleteFunc(desired.MountOptions(), func(option string) bool {
+var recommended = strings.Join(slices.DeleteFunc(desired.MountOptions(false), func(option string) bool {
 	return strings.HasPrefix(option, "nconnect=") || strings.HasPrefix(option, "vers=")
 }), ",")
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +30,8 @@ const (
 	ledAway, podAway = 500 * time.Millisecond, time.Second
 	// replacedWithin bounds what clients wait for a replacement on purpose.
 	replacedWithin = 15 * time.Second
+	// goneAddress is that of a pod that is gone: nothing answers.
+	goneAddress = "10.77.0.99"
 )
 
 // serveBehind gives a data server the address of a Service. What it returns leads new connections elsewhere, as kube-proxy does.
@@ -56,6 +59,17 @@ func (w *world) serveBehind(t *testing.T, owner int) (leadTo func(to string)) {
 	}
 }
 
+// leadReservedPortsAway leads new connections to the data server's Service to a pod that is gone if they come from reserved ports. So does, for those that
+// a client has tried lately, the connection tracking of its node, for two minutes from the last try (docs/design/2026-11-27-client-ports.md).
+func leadReservedPortsAway(t *testing.T) (lift func()) {
+	t.Helper()
+	rule := fmt.Sprintf("PREROUTING -d %s -p tcp --sport :1023 --dport %d -j DNAT --to-destination %s", dataService, v1alpha1.NFSPort, goneAddress)
+	host(t, "iptables -w -t nat -I %s", rule)
+	lift = sync.OnceFunc(func() { host(t, "iptables -w -t nat -D %s", rule) })
+	t.Cleanup(lift)
+	return lift
+}
+
 // testReplacedServer stops a data server in order and starts it again, as another pod, while clients work in its directory. They find it by the
 // address of a Service, which leads to a waiting room meanwhile. The last client has the directory mounted, and does nothing.
 func (w *world) testReplacedServer(t *testing.T) {
@@ -79,10 +93,12 @@ func (w *world) testReplacedServer(t *testing.T) {
 		ends = append(ends, func() result { return wait(t.Context()) })
 	}
 	time.Sleep(3 * time.Second)
+	lift := leadReservedPortsAway(t)
 	for range times {
 		w.replaceOwner(t, 0, leadTo)
 		time.Sleep(between)
 	}
+	lift() // So that a client that waits comes back, and tells how long it has.
 	for i, c := range working {
 		found := loadResult(t, c, ends[i]())
 		for _, stall := range found.Directories[0].Stalls {
