@@ -26,6 +26,8 @@ func twice(o Operation) Operation {
 }
 
 var (
+	makeP   = Request{Kind: Mkdir, Path: "p"}
+	removeP = Request{Kind: Rmdir, Path: "p"}
 	makeX   = Request{Kind: Mkdir, Path: "p/x"}
 	removeX = Request{Kind: Rmdir, Path: "p/x"}
 	statX   = Request{Kind: Stat, Path: "p/x"}
@@ -116,6 +118,18 @@ func TestHistoriesOfDirectories(t *testing.T) {
 		{"the same by a client that is no Linux", History{
 			at(0, 0, 1, makeX, Answer{}), at(0, 2, 3, moveX, Answer{}), at(1, 4, 5, Request{Kind: Rename, Path: "q/y", To: "p/z"}, stales),
 		}, refusals, "rename q/y → p/z: ESTALE"},
+		{"a directory above that was removed twice meanwhile", History{
+			at(0, 0, 2, removeP, Answer{}), at(0, 3, 4, makeP, Answer{}), at(0, 5, 6, removeP, Answer{}), at(1, 1, 7, makeX, stales),
+		}, Promise{Refusals: true, Stale: 2 * time.Second, TwoWalks: true}, ""},
+		{"one that was removed once", History{
+			at(0, 0, 2, removeP, Answer{}), at(0, 3, 4, makeP, Answer{}), at(0, 8, 9, removeP, Answer{}), at(1, 1, 7, makeX, stales),
+		}, Promise{Refusals: true, Stale: 2 * time.Second, TwoWalks: true}, "mkdir p/x: ESTALE"},
+		{"one whose removal was refused", History{
+			at(0, 0, 2, removeP, Answer{}), at(0, 3, 4, makeP, Answer{}), at(0, 5, 6, removeP, Answer{Error: NotEmpty}), at(1, 1, 7, makeX, stales),
+		}, Promise{Refusals: true, Stale: 8 * time.Second, TwoWalks: true}, "mkdir p/x: ESTALE"},
+		{"the same twice, by a client that is no Linux", History{
+			at(0, 0, 2, removeP, Answer{}), at(0, 3, 4, makeP, Answer{}), at(0, 5, 6, removeP, Answer{}), at(1, 1, 7, makeX, stales),
+		}, refusals, "mkdir p/x: ESTALE"},
 		{"a refusal that nothing explains", History{at(1, 4, 5, makeX, Answer{Error: "EIO"})}, refusals, "mkdir p/x: EIO"},
 		{"not empty a little ago", History{
 			at(0, 0, 1, makeX, Answer{}), at(0, 2, 3, removeX, Answer{}), at(1, 4, 5, Request{Kind: Rmdir, Path: "p"}, Answer{Error: NotEmpty}),

@@ -45,7 +45,7 @@ const (
 	Exists   = "EEXIST"
 	Missing  = "ENOENT"
 	NotEmpty = "ENOTEMPTY"
-	// StaleHandle is only allowed by Promise.Aliases.
+	// StaleHandle is only allowed by Promise.Aliases and Promise.TwoWalks.
 	StaleHandle = "ESTALE"
 )
 

@@ -22,6 +22,9 @@ type Promise struct {
 	// new one only while nothing is renamed in that mount, nor changed at the older place (__d_unalias in fs/dcache.c); else it does not
 	// ask the server. Its own Rename into another directory counts.
 	Aliases bool
+	// TwoWalks: an operation during which the directory above was removed or renamed twice may be answered with ESTALE. Linux walks the
+	// path once more after that answer, and not twice.
+	TwoWalks bool
 }
 
 // weak reports whether an operation is judged by what it shows, and not by porcupine.
@@ -107,7 +110,7 @@ func (p Promise) judgeLooks(h History, initial []string) (violations []string, a
 	slices.Sort(names)
 	for i := range h {
 		o := &h[i]
-		if !p.weak(o) || o.Open() || p.Aliases && alias(o, changes[o.Path]) {
+		if !p.weak(o) || o.Open() || p.excuses(o, changes) {
 			continue
 		}
 		for _, group := range seen(o, names) {
@@ -131,6 +134,30 @@ func (p Promise) judgeLooks(h History, initial []string) (violations []string, a
 		}
 	}
 	return violations, age
+}
+
+// excuses reports whether ESTALE is the client's own answer. changes are those of each name.
+func (p Promise) excuses(o *Operation, changes map[string]History) bool {
+	return p.Aliases && alias(o, changes[o.Path]) || p.TwoWalks && lostTwice(o, changes)
+}
+
+// lostTwice reports whether a directory above an operation's names was taken away twice while it went on.
+func lostTwice(o *Operation, changes map[string]History) bool {
+	if o.Error != StaleHandle {
+		return false
+	}
+	for _, name := range []string{o.Path, o.To} {
+		above, taken := parent(name), 0
+		for _, c := range changes[above] {
+			if c.Path == above && c.Kind != Mkdir && !c.Open() && c.Call <= o.Return && c.Return >= o.Call {
+				taken++
+			}
+		}
+		if above != "" && taken > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // alias reports whether an operation was refused by a Linux that knows its directory by an older name. changes are those of its name.

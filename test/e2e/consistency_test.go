@@ -226,7 +226,7 @@ func (k *checkers) round(ctx context.Context, n int, seed uint64, m *mishaps, di
 
 	history := runner.History().RepeatedAfter(settled)
 	// A kernel looks up what it is to change, so a change may be refused because of what a namespace server shows.
-	promise := consistency.Promise{Stale: nameAge, Refusals: true, Aliases: true}
+	promise := consistency.Promise{Stale: nameAge, Refusals: true, Aliases: true, TwoWalks: true}
 	if m.count() > before && slices.Contains(namespaceMishaps, m.done[before].what) {
 		window := consistency.Window{From: from, Until: until}
 		// Not RepeatedDuring: no server is frozen here, so none does a request after another one has answered it. The check does not end
