@@ -158,18 +158,6 @@ func (r *Reconciler) observeConflicts(ctx context.Context, o *observed) error {
 	return nil
 }
 
-// observePorts reads whether a share of the FileServer wants reserved ports. All of them are mounted alike: a node has one set of connections
-// to each server, and the first mount chooses their ports.
-func (r *Reconciler) observePorts(ctx context.Context, o *observed) error {
-	var shares v1alpha1.FileShareList
-	wanting := index.SharesWantingReservedPorts(o.namespace(), o.share.Spec.FileServerRef.Name)
-	if err := r.Client.List(ctx, &shares, wanting, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing FileShares that want reserved ports: %w", err)
-	}
-	o.reservedPorts = len(shares.Items) > 0
-	return nil
-}
-
 // observeDataServers reads the data servers. If their lists of shares matter, because data must be found or removed, it
 // reads past the cache: a stale list would miss data of an earlier share with this name.
 func (r *Reconciler) observeDataServers(ctx context.Context, o *observed) error {

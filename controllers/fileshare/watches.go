@@ -46,6 +46,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.FileServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfFileServer), builder.WithPredicates(fileServerChanged)).
 		Watches(&internalv1.DataServer{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfDataServer), builder.WithPredicates(serverChanged)).
 		Watches(&internalv1.ShareAttachment{}, handler.EnqueueRequestsFromMapFunc(r.ofAttachment)).
+		Watches(&internalv1.ShareAttachment{}, r.portsOfAttachments()).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Watches(&internalv1.ShareExport{}, afterSettling()).
 		Watches(&internalv1.ShareStorage{}, afterSettling()).
@@ -104,11 +105,6 @@ func (r *Reconciler) siblingEvents() handler.EventHandler {
 			enqueue(ctx, e.Object, queue)
 		},
 	}
-}
-
-func wantsReservedPorts(object client.Object) bool {
-	share, ok := object.(*v1alpha1.FileShare)
-	return ok && index.WantsReservedPorts(share)
 }
 
 // matters reports whether a share's change matters to other shares: its path and its use of the FileServer's limits.
@@ -170,7 +166,7 @@ func (r *Reconciler) siblings(ctx context.Context, object client.Object) []recon
 	switch {
 	case !ok:
 		return nil
-	case index.WantsReservedPorts(share): // All shares are mounted otherwise as long as there is one.
+	case wantsReservedPorts(share): // All shares are mounted otherwise as long as there is one.
 		return r.sharesThat(ctx, index.SharesOf(naming.ServerNamespace(share), share.Spec.FileServerRef.Name), naming.KeyOf(share))
 	case naming.IsForeign(share): // Its path counts when it is attached (ofAttachment).
 		return r.waiting(ctx, naming.ServerNamespace(share), fleet.ShareOf(share))

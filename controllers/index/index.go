@@ -56,14 +56,15 @@ func SharesWaiting(namespace, name string) client.MatchingFields {
 	return client.MatchingFields{waiting: namespace + "/" + name}
 }
 
-// SharesWantingReservedPorts lists the FileShares that name a FileServer and have an access rule for reserved ports.
-func SharesWantingReservedPorts(namespace, name string) client.MatchingFields {
+// WantingReservedPorts lists the FileShares in a FileServer's Kubernetes namespace, and the ShareAttachments of others that it allows, with an
+// access rule for reserved ports.
+func WantingReservedPorts(namespace, name string) client.MatchingFields {
 	return client.MatchingFields{ports: namespace + "/" + name}
 }
 
-// WantsReservedPorts reports whether a share has an access rule for reserved ports.
-func WantsReservedPorts(share *v1alpha1.FileShare) bool {
-	return slices.ContainsFunc(share.Spec.Access, func(rule v1alpha1.AccessRule) bool { return rule.SourcePorts == v1alpha1.SourcePortsReserved })
+// HaveReservedPorts reports whether one of a share's access rules is for reserved ports.
+func HaveReservedPorts(access []v1alpha1.AccessRule) bool {
+	return slices.ContainsFunc(access, func(rule v1alpha1.AccessRule) bool { return rule.SourcePorts == v1alpha1.SourcePortsReserved })
 }
 
 // Retained lists the ShareDirectories of a FileServer that deleted shares left behind.
@@ -109,8 +110,14 @@ var by = []struct {
 		return ""
 	})},
 	{&v1alpha1.FileShare{}, ports, specOf(func(s *v1alpha1.FileShare) string {
-		if WantsReservedPorts(s) {
+		if !naming.IsForeign(s) && HaveReservedPorts(s.Spec.Access) {
 			return serverOf(s)
+		}
+		return ""
+	})},
+	{&internalv1.ShareAttachment{}, ports, specOf(func(a *internalv1.ShareAttachment) string {
+		if HaveReservedPorts(a.Spec.Access) {
+			return a.Namespace + "/" + a.Spec.FileServerRef.Name
 		}
 		return ""
 	})},

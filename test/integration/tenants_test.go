@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -122,6 +124,31 @@ var _ = Describe("A share of another namespace than its FileServer's", func() {
 		isNoMore(&v1alpha1.FileServer{}, storage, "fs")
 		Expect(admin.Delete(ctx, exists(&v1alpha1.FileShare{}, tenant, "data"))).To(Succeed())
 		isNoMore(&v1alpha1.FileShare{}, tenant, "data")
+	})
+
+	It("decides how all shares are mounted once it is allowed, and not before", func() {
+		storage, tenant := sharedFileServer(1), newTenant(false)
+		create(builders.FileShare(storage, "own", "fs").Build())
+		readyTenantShare(storage, storage, "own")
+		anyPort := func(namespace, name string) bool {
+			return slices.Contains(exists(&v1alpha1.FileShare{}, namespace, name).Status.Mount.Options, "noresvport")
+		}
+		look := func(times string) {
+			change(exists(&v1alpha1.FileShare{}, storage, "own"), func(s *v1alpha1.FileShare) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "looked", times) })
+		}
+		strict := builders.FileShare(tenant, "strict", "fs").OnNamespace(storage).Access(v1alpha1.AccessReadWrite, v1alpha1.SquashNone, "10.0.0.0/8").Build()
+		strict.Spec.Access[0].SourcePorts = v1alpha1.SourcePortsReserved
+		create(strict)
+		expectShare(tenant, "strict", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotAllowed)
+		look("once")
+		Consistently(anyPort).WithArguments(storage, "own").WithTimeout(time.Second).Should(BeTrue(), "whoever may make FileShares anywhere must not change how others mount")
+
+		choose(tenant, true)
+		readyTenantShare(storage, tenant, "strict")
+		Eventually(anyPort).WithArguments(tenant, "strict").WithTimeout(timeout).Should(BeFalse())
+		By("looking at another share, which is done within some minutes anyhow")
+		look("twice")
+		Eventually(anyPort).WithArguments(storage, "own").WithTimeout(timeout).Should(BeFalse())
 	})
 
 	It("is served as soon as its namespace gets the label, or the FileServer allows all", func() {
