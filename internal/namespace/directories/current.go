@@ -24,14 +24,13 @@ const (
 )
 
 // Refresh implements operations.Mutator.
-func (s *Service) Refresh(ctx context.Context, parent tree.Entry, name string) nfsv4.Nfsstat4 {
+func (s *Service) Refresh(ctx context.Context, parent tree.Entry, name string) (there bool, status nfsv4.Nfsstat4) {
 	ctx, done, ok := s.begin(ctx)
 	if !ok {
-		return nfsv4.NFS4ERR_DELAY
+		return false, nfsv4.NFS4ERR_DELAY
 	}
 	defer done()
-	_, status := s.refresh(ctx, parent.Share, strings.TrimPrefix(parent.Rel+"/"+name, "/"))
-	return status
+	return s.refresh(ctx, parent.Share, strings.TrimPrefix(parent.Rel+"/"+name, "/"))
 }
 
 // Begun implements operations.Mutator.

@@ -94,21 +94,18 @@ func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nf
 // exists is NFS4ERR_EXIST for a name that a directory has, and NFS4ERR_NOENT for one that it does not have. What another server has
 // removed a moment ago does not exist for who may make it again, nor does what a mkdir without an answer may have made itself.
 func (c *compound) exists(ctx context.Context, dir *tree.Entry, name string, mayMake bool) nfsv4.Nfsstat4 {
-	shown := func() (tree.Entry, bool) {
-		e, ok := c.h.Tree.Lookup(dir.ID, name)
-		return e, ok && c.sees(&e)
-	}
-	e, ok := shown()
-	if ok && mayMake && e.Directory != nil && dir.Share != nil {
+	e, ok := c.h.Tree.Lookup(dir.ID, name)
+	exists := ok && c.sees(&e)
+	if exists && mayMake && e.Directory != nil && dir.Share != nil {
 		if c.h.Mutator.Begun(*dir, name) {
 			return nfsv4.NFS4ERR_NOENT
 		}
-		if status := c.h.Mutator.Refresh(ctx, *dir, name); status != nfsv4.NFS4_OK {
+		var status nfsv4.Nfsstat4
+		if exists, status = c.h.Mutator.Refresh(ctx, *dir, name); status != nfsv4.NFS4_OK {
 			return status
 		}
-		_, ok = shown()
 	}
-	if ok {
+	if exists {
 		return nfsv4.NFS4ERR_EXIST
 	}
 	return nfsv4.NFS4ERR_NOENT
@@ -198,7 +195,7 @@ func (c *compound) removable(ctx context.Context, h *handle, name string) (dir, 
 	e, ok := c.h.Tree.Lookup(dir.ID, name)
 	if !ok && c.h.Tree.Pending(dir.ID, name) == nil && dir.Share != nil {
 		// Another server may have made it a moment ago.
-		if status := c.h.Mutator.Refresh(ctx, dir, name); status != nfsv4.NFS4_OK {
+		if _, status := c.h.Mutator.Refresh(ctx, dir, name); status != nfsv4.NFS4_OK {
 			return dir, e, creds, status
 		}
 		e, ok = c.h.Tree.Lookup(dir.ID, name)

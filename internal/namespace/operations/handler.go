@@ -24,9 +24,10 @@ type Mutator interface {
 	Rename(ctx context.Context, entry, parent tree.Entry, name string, caller tree.Credentials) nfsv4.Nfsstat4
 	// Begun reports whether a mkdir of a name is to be gone on with here: it got no answer, and what has the name may be its own.
 	Begun(parent tree.Entry, name string) bool
-	// Refresh has the tree show a name of a directory as the API has it now, not as it was a moment ago. Another status than NFS4_OK: it
-	// can't, and the client must try again.
-	Refresh(ctx context.Context, parent tree.Entry, name string) nfsv4.Nfsstat4
+	// Refresh has the tree show a name of a directory as the API has it now, not as it was a moment ago. there: the API has it. The tree may
+	// show another one at once, that was made and removed before: a watch that was cut off brings all that it missed. Another status
+	// than NFS4_OK: it can't, and the client must try again.
+	Refresh(ctx context.Context, parent tree.Entry, name string) (there bool, status nfsv4.Nfsstat4)
 	// SetAttributes sets what is set in the settings. Those of a distributed directory are its owner's to set and to refuse.
 	SetAttributes(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4
 }

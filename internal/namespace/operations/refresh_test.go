@@ -62,3 +62,16 @@ func TestWhatIsToBeChangedIsLookedAtInTheAPIBeforeAChangeIsRefused(t *testing.T)
 		})
 	}
 }
+
+// A watch that was cut off brings all that it missed, one after the other: also a directory of that name that was made and removed meanwhile. A
+// mkdir got EEXIST for one that was gone for 0.1 s.
+func TestWhatTheWatchShowsAgainIsNotInTheWayOfAMkdir(t *testing.T) {
+	w := newWorld(t)
+	w.mutator.gone = true
+	if _, status := w.do(rootUser, &nfsv4.NfsArgop4_OP_PUTROOTFH{}, lookup("open"), lookup("plain"), mkdir("junction")); status != nfsv4.NFS4_OK {
+		t.Errorf("%s", nfs.StatusName(status))
+	}
+	if len(w.mutator.mkdirs) != 1 {
+		t.Errorf("%d directories are made", len(w.mutator.mkdirs))
+	}
+}

@@ -31,8 +31,9 @@ type mutator struct {
 	version int
 	mkdirs  []MkdirRequest
 	set     []tree.Settings
-	// refresh brings the tree up to date; nil: it is.
+	// refresh brings the tree up to date; nil: it is. gone: what is asked for is in the tree and not in the API.
 	refresh func(parent tree.Entry, name string)
+	gone    bool
 }
 
 func (m *mutator) Mkdir(_ context.Context, req MkdirRequest) (tree.Entry, nfsv4.Nfsstat4) {
@@ -63,11 +64,12 @@ func (m *mutator) Rmdir(_ context.Context, e tree.Entry, _ tree.Credentials) nfs
 
 func (m *mutator) Begun(tree.Entry, string) bool { return false }
 
-func (m *mutator) Refresh(_ context.Context, parent tree.Entry, name string) nfsv4.Nfsstat4 {
+func (m *mutator) Refresh(_ context.Context, parent tree.Entry, name string) (bool, nfsv4.Nfsstat4) {
 	if m.refresh != nil {
 		m.refresh(parent, name)
 	}
-	return nfsv4.NFS4_OK
+	_, ok := m.tree.Lookup(parent.ID, name)
+	return ok && !m.gone, nfsv4.NFS4_OK
 }
 
 func (m *mutator) SetAttributes(_ context.Context, e tree.Entry, s tree.Settings, _ tree.Credentials) nfsv4.Nfsstat4 {
