@@ -192,16 +192,16 @@ func (c *compound) removable(ctx context.Context, h *handle, name string) (dir, 
 	if status == nfsv4.NFS4ERR_ROFS {
 		return dir, e, creds, status
 	}
-	e, ok := c.h.Tree.Lookup(dir.ID, name)
-	if !ok && c.h.Tree.Pending(dir.ID, name) == nil && dir.Share != nil {
+	e, pending, ok := c.find(dir.ID, name)
+	if !ok && pending == nil && dir.Share != nil {
 		// Another server may have made it a moment ago.
 		if _, status := c.h.Mutator.Refresh(ctx, dir, name); status != nfsv4.NFS4_OK {
 			return dir, e, creds, status
 		}
-		e, ok = c.h.Tree.Lookup(dir.ID, name)
+		e, pending, ok = c.find(dir.ID, name)
 	}
 	switch {
-	case !ok && c.h.Tree.Pending(dir.ID, name) != nil:
+	case !ok && pending != nil:
 		return dir, e, creds, nfsv4.NFS4ERR_DELAY
 	case !ok:
 		return dir, e, creds, nfsv4.NFS4ERR_NOENT

@@ -141,9 +141,9 @@ func (c *compound) couldEnter(name string) bool {
 	if status != nfsv4.NFS4_OK {
 		return true
 	}
-	e, ok := c.h.Tree.Lookup(dir.ID, name)
+	e, pending, ok := c.find(dir.ID, name)
 	if !ok {
-		return c.h.Tree.Pending(dir.ID, name) == nil
+		return pending == nil
 	}
 	if e.Junction() {
 		c.route(&e)
@@ -190,7 +190,7 @@ func (c *compound) child(name string) (tree.Entry, nfsv4.Nfsstat4) {
 	if status := c.may(&dir, tree.Execute); status != nfsv4.NFS4_OK {
 		return tree.Entry{}, status
 	}
-	e, ok := c.h.Tree.Lookup(dir.ID, name)
+	e, pending, ok := c.find(dir.ID, name)
 	if ok && c.sees(&e) {
 		return e, nfsv4.NFS4_OK
 	}
@@ -199,10 +199,21 @@ func (c *compound) child(name string) (tree.Entry, nfsv4.Nfsstat4) {
 	}
 	// A name that is being made exists for a caller of mkdir (NFS4ERR_EXIST), so it must
 	// not be missing for a lookup.
-	if r := c.h.Tree.Pending(dir.ID, name); r != nil && c.h.delays.delay("ShareDirectory "+r.UID, false) {
+	if pending != nil && c.h.delays.delay("ShareDirectory "+pending.UID, false) {
 		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
 	}
 	return tree.Entry{}, nfsv4.NFS4ERR_NOENT
+}
+
+// find is what has a name in a directory, or the ShareDirectory of what is being made or changed there, if that is not shown. It looks again after
+// it: what became ready in between is neither.
+func (c *compound) find(dir tree.ID, name string) (e tree.Entry, pending *tree.Directory, ok bool) {
+	if e, ok = c.h.Tree.Lookup(dir, name); ok {
+		return e, nil, true
+	}
+	pending = c.h.Tree.Pending(dir, name)
+	e, ok = c.h.Tree.Lookup(dir, name)
+	return e, pending, ok
 }
 
 // lookupp is LOOKUPP (RFC 8881 section 18.14).

@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
@@ -73,5 +74,35 @@ func TestWhatTheWatchShowsAgainIsNotInTheWayOfAMkdir(t *testing.T) {
 	}
 	if len(w.mutator.mkdirs) != 1 {
 		t.Errorf("%d directories are made", len(w.mutator.mkdirs))
+	}
+}
+
+// What is being made is not shown, and then it is. Who looks for both, one after the other, must not miss it.
+func TestWhatIsMadeMeanwhileIsNotMissing(t *testing.T) {
+	w := newWorld(t)
+	caller := rootUser
+	for name, op := range map[string]nfsv4.NfsArgop4{
+		"REMOVE": &nfsv4.NfsArgop4_OP_REMOVE{Opremove: nfsv4.Remove4args{Target: "racing"}},
+		"LOOKUP": lookup("racing"),
+	} {
+		w.mutator.status = nfsv4.NFS4ERR_NOTEMPTY // Nothing is removed.
+		for i := range 20_000 {
+			// Of another UID each time: an older one does not come back.
+			made := directory("open", "plain/racing", "fs-0", internalv1.DirectoryCreating, 100+2*i)
+			w.handler.Tree.SetDirectory(made)
+			shown := made.DeepCopy()
+			shown.ResourceVersion, shown.Status.State = fmt.Sprint(101+2*i), internalv1.DirectoryReady
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				w.handler.Tree.SetDirectory(shown)
+			}()
+			_, status := w.do(caller, &nfsv4.NfsArgop4_OP_PUTROOTFH{}, lookup("open"), lookup("plain"), op)
+			<-done
+			w.handler.Tree.DeleteDirectory("open", "plain/racing", string(made.UID))
+			if status == nfsv4.NFS4ERR_NOENT {
+				t.Fatalf("%s: %s in round %d", name, nfs.StatusName(status), i)
+			}
+		}
 	}
 }
