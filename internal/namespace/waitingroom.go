@@ -32,7 +32,8 @@ const (
 
 // waitingRoom is where the Services of data servers lead to while these have no pod (docs/design/2026-11-22-waiting-room.md). Connections are
 // let in, get no answer, and are reset after a while; their clients connect again at once, by then maybe to the next pod. Linux' client, refused, would
-// come back after 3 s (call_connect_status), or later and later where it keeps its ports, as with NFS 4.0 (xprt_reconnect_backoff). It is a reset: after an orderly end it may wait, too.
+// come back after 3 s (call_connect_status), or later and later where it keeps its ports, as with NFS 4.0 (xprt_reconnect_backoff). It is a
+// reset: after an orderly end it may wait, too.
 type waitingRoom struct {
 	// stay is how long each waits while no data server comes, places how many do at a time. More wait in the kernel's queue: reset at once they would be
 	// back at once.
