@@ -310,6 +310,10 @@ func (r *Reconciler) replacePod(ctx context.Context, o *observed, d decision) (w
 	}
 	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}}
 	err = r.SubResource("eviction").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, eviction)
+	if err != nil {
+		// It has not begun. What keeps it from that may last long, such as a second budget for its pods, and is not to keep others.
+		r.turns.leave(client.ObjectKeyFromObject(o.fileServer).String())
+	}
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return "", nil // It is gone.

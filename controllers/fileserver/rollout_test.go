@@ -1,18 +1,28 @@
 package fileserver
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/rollout"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -316,5 +326,40 @@ func TestARolloutIsExplained(t *testing.T) {
 	o.statefulSet.Status.ObservedGeneration = 6
 	if got := o.updatedCondition(decision{rollout: rollout.Decide(o.rolloutInput(1))}); got != nil {
 		t.Errorf("a template that was not observed: %+v", got)
+	}
+}
+
+// Whoever may write in the Kubernetes namespace of one FileServer must not keep the others from upgrades.
+func TestARolloutThatCanNotBeginGivesItsTurnBack(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"the budget has just been used": apierrors.NewTooManyRequests("budget", 0),
+		"there are two budgets":         apierrors.NewInternalError(errors.New("this pod has more than one PodDisruptionBudget")),
+		"":                              nil,
+	} {
+		scheme := runtime.NewScheme()
+		for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme} {
+			if err := add(scheme); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fs := builders.FileServer("ns", "fs").Build()
+		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: naming.DataServerAccount("fs")}}
+		budget.Status.DisruptionsAllowed = 1
+		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(budget).WithInterceptorFuncs(interceptor.Funcs{
+			SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
+				return refusal
+			},
+		}).Build()
+		r := &Reconciler{Client: api, Events: events.NewFakeRecorder(10)}
+		o := &observed{
+			fileServer: fs, pods: map[string]corev1.Pod{"fs-0": {ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs-0", UID: "uid"}}},
+			statefulSet: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+				v1alpha1.RolloutAnnotation: rollout.Record{Template: "t", Cause: rollout.Operator}.String(),
+			}}},
+		}
+		_, err := r.replacePod(t.Context(), o, decision{rollout: rollout.Plan{Next: "fs-0", Now: true, Outdated: []string{"fs-0"}}})
+		if holds := r.turns.holder() == "ns/fs"; holds != (refusal == nil) {
+			t.Errorf("%s: it holds the turn: %v (%v)", name, holds, err)
+		}
 	}
 }
