@@ -65,7 +65,7 @@ func (r *reachability) report(ctx context.Context, server *tree.Server) {
 	if answer != owners.NotKnown {
 		r.gauge.WithLabelValues(server.Name).Set(map[owners.Answer]float64{owners.Answers: 1}[answer])
 	}
-	change, due := news(server.Unreachable, answer, since, r.clock.Now(), r.replica)
+	change, due := news(server.SilentFor, answer, since, r.clock.Now(), r.replica)
 	if !due {
 		return
 	}
@@ -82,16 +82,20 @@ func (r *reachability) report(ctx context.Context, server *tree.Server) {
 	}
 }
 
-// news is what the API gets of a data server, nil that it answers; false if it knows already or need not know yet.
-// A namespace server that has just started does not know: it must not take back what the leader before it wrote.
-func news(known bool, answer owners.Answer, since, now time.Time, replica string) (*internalv1.Unreachable, bool) {
+// news is what the API gets of a data server, nil that it answers; false if it knows already or need not know yet. silentFor is who reports now
+// that it does not answer, "" if none does.
+// A namespace server that has just started does not know: it must not take back what the leader before it wrote. Once it knows, it confirms
+// that in its own name: what no namespace server stands for any more is no reason for a failover. Since when is what the first one has found.
+func news(silentFor string, answer owners.Answer, since, now time.Time, replica string) (*internalv1.Unreachable, bool) {
 	switch {
 	case answer == owners.NotKnown:
 		return nil, false
 	case answer == owners.Answers:
-		return nil, known
-	case known || now.Sub(since) < reportAfter:
+		return nil, silentFor != ""
+	case silentFor == replica || now.Sub(since) < reportAfter:
 		return nil, false
+	case silentFor != "":
+		return &internalv1.Unreachable{SeenBy: replica}, true
 	}
 	return &internalv1.Unreachable{SinceTime: &metav1.Time{Time: since}, SeenBy: replica}, true
 }

@@ -21,26 +21,31 @@ import (
 func TestASilentDataServerIsReportedOnceAndItsReturnOnce(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for name, tc := range map[string]struct {
-		known  bool
+		by     string
 		answer owners.Answer
 		since  time.Time
 		due    bool
 		tells  bool // that it is unreachable
 	}{
-		"it answers":                           {false, owners.Answers, time.Time{}, false, false},
-		"it was not asked yet":                 {false, owners.NotKnown, time.Time{}, false, false},
-		"it was not asked yet by a new leader": {true, owners.NotKnown, time.Time{}, false, false},
-		"it is silent for a moment":            {false, owners.Silent, now.Add(-reportAfter + time.Millisecond), false, false},
-		"it is silent":                         {false, owners.Silent, now.Add(-reportAfter), true, true},
-		"it is silent, and the API knows":      {true, owners.Silent, now.Add(-time.Hour), false, false},
-		"it is back":                           {true, owners.Answers, time.Time{}, true, false},
+		"it answers":                                  {"", owners.Answers, time.Time{}, false, false},
+		"it was not asked yet":                        {"", owners.NotKnown, time.Time{}, false, false},
+		"it was not asked yet by a new leader":        {"before", owners.NotKnown, time.Time{}, false, false},
+		"it is silent for a moment":                   {"", owners.Silent, now.Add(-reportAfter + time.Millisecond), false, false},
+		"it is silent":                                {"", owners.Silent, now.Add(-reportAfter), true, true},
+		"it is silent, and the API knows":             {"replica", owners.Silent, now.Add(-time.Hour), false, false},
+		"it is silent for a new leader, for a moment": {"before", owners.Silent, now.Add(-reportAfter + time.Millisecond), false, false},
+		"it is silent for a new leader":               {"before", owners.Silent, now.Add(-reportAfter), true, true},
+		"it is back":                                  {"before", owners.Answers, time.Time{}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, due := news(tc.known, tc.answer, tc.since, now, "replica")
+			got, due := news(tc.by, tc.answer, tc.since, now, "replica")
 			if due != tc.due || (got != nil) != tc.tells {
 				t.Fatalf("got %v, due %v", got, due)
 			}
-			if got != nil && (!got.SinceTime.Time.Equal(tc.since) || got.SeenBy != "replica") {
+			if got == nil {
+				return
+			}
+			if got.SeenBy != "replica" || tc.by == "" && !got.SinceTime.Time.Equal(tc.since) || tc.by != "" && got.SinceTime != nil {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -84,7 +89,7 @@ func TestTheAPIShowsASilentDataServerAndItsReturn(t *testing.T) {
 	w.eventually("the data server to be well again", func() bool { return get().Status.Unreachable.SeenBy == "" })
 }
 
-func TestANewLeaderKeepsASilentDataServerInTheAPIUntilItHasAsked(t *testing.T) {
+func TestANewLeaderConfirmsThatADataServerIsSilent(t *testing.T) {
 	w := newWorld(t, 1)
 	w.share("data", 1)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // It takes connections, and answers nothing.
@@ -102,7 +107,8 @@ func TestANewLeaderKeepsASilentDataServerInTheAPIUntilItHasAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Status.ObservedGeneration = ptr.To(server.Generation)
-	server.Status.Unreachable = internalv1.Unreachable{SinceTime: ptr.To(metav1.Now()), SeenBy: "the leader before"}
+	since := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
+	server.Status.Unreachable = internalv1.Unreachable{SinceTime: &since, SeenBy: "the leader before"}
 	if err := w.api.Status().Update(t.Context(), server); err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +118,24 @@ func TestANewLeaderKeepsASilentDataServerInTheAPIUntilItHasAsked(t *testing.T) {
 	w.eventually("the new leader finds the data server silent", func() bool {
 		return strings.Contains(metricsOf(t, replica), fmt.Sprintf("howdah_namespace_data_server_reachable{data_server=%q,file_server=%q,namespace=%q} 0\n", key.Name, fileServer, key.Namespace))
 	})
-	if err := w.api.Get(t.Context(), key, server); err != nil {
-		t.Fatal(err)
-	}
-	if server.ResourceVersion != before {
-		t.Errorf("the new leader wrote of a data server that is as silent as before: %+v", server.Status.Unreachable)
+	w.eventually("it confirms that", func() bool {
+		if err := w.api.Get(t.Context(), key, server); err != nil {
+			t.Fatal(err)
+		}
+		switch by := server.Status.Unreachable.SeenBy; by {
+		case "a":
+			return true
+		case "the leader before":
+			if server.ResourceVersion != before {
+				t.Fatalf("it wrote before it knew: %+v", server.Status)
+			}
+		default:
+			t.Fatalf("it took back what the leader before had written: %+v", server.Status.Unreachable)
+		}
+		return false
+	})
+	if !server.Status.Unreachable.SinceTime.Equal(&since) {
+		t.Errorf("since %v, and the leader before had found %v", server.Status.Unreachable.SinceTime, since)
 	}
 }
 

@@ -173,8 +173,10 @@ type Server struct {
 	Usage                 map[int32]Usage
 	// FileSystems are the IDs of the file systems that volumes are on, where they are known.
 	FileSystems map[int32]string
-	// Started: its ganesha has served once. Unreachable: the DataServer's status reports that it does not answer.
-	Started, Unreachable bool
+	// Started: its ganesha has served once.
+	Started bool
+	// SilentFor is the namespace server that reports in the DataServer's status that it gets no answer; "" if none does.
+	SilentFor string
 }
 
 // Usage is how full a volume is, in bytes.
@@ -194,7 +196,7 @@ func NewServer(o *internalv1.DataServer) *Server {
 		s.Volumes = o.Spec.Volumes
 	}
 	s.SharedStorage, s.RefusesNewDirectories = len(o.Spec.Ceph.Monitors) > 0, o.RefusesNewDirectories()
-	s.Started, s.Unreachable = o.Status.ObservedGeneration != nil, o.Status.Unreachable.SeenBy != ""
+	s.Started, s.SilentFor = o.Status.ObservedGeneration != nil, o.Status.Unreachable.SeenBy
 	for volume := range s.Volumes {
 		if room := fleet.RoomOf(o, volume); room != (fleet.Room{}) {
 			s.Usage[volume] = Usage{Total: room.TotalBytes, Used: room.UsedBytes, Tight: room.Tight && !s.SharedStorage, Full: room.Full && !s.SharedStorage}

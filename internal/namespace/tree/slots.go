@@ -22,7 +22,7 @@ func (t *Tree) Slots(share string) []placement.Slot {
 		ignored = s.IgnoreDataOn
 	}
 	for _, server := range t.servers {
-		seen := fleet.Server{Name: server.Name, Leaving: server.RefusesNewDirectories, Serves: server.Address != "" && server.Serves[share] && !server.Unreachable}
+		seen := fleet.Server{Name: server.Name, Leaving: server.RefusesNewDirectories, Serves: server.Address != "" && server.Serves[share] && server.SilentFor == ""}
 		ready := fleet.MayTake(seen, ignored) == fleet.None
 		for volume := range server.Volumes {
 			slot := Slot{server.Name, volume}
