@@ -105,6 +105,7 @@ func newFrozenWorld(t *testing.T) *frozenWorld {
 	w.must(internalv1.AddToScheme(scheme))
 	server := serverNamed("training-0")
 	server.Status.NodeName = "n2"
+	server.Status.Unreachable.SeenBy = "training-namespace-a"
 	w.request = request{steward: steward, servers: []*internalv1.DataServer{server}}
 	w.fencer = &fencer{
 		api: &api{

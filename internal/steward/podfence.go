@@ -215,6 +215,10 @@ func (f *fencer) clientsOf(ctx context.Context, connection *client.Client, w req
 		return nil, fmt.Errorf("there is no data server %s", asked.DataServerName)
 	}
 	server := w.servers[at]
+	if server.Status.Unreachable.SeenBy == "" {
+		// Also if the operator knows it a moment earlier: it is tried again.
+		return nil, fmt.Errorf("data server %s answers, so its Ceph clients may be those of another pod, or of one that is well again", server.Name)
+	}
 	if node := server.Status.NodeName; node != asked.NodeName {
 		return nil, fmt.Errorf("data server %s reports that it runs on node %s and not on %s, so its Ceph clients may be those of another pod", server.Name, node, asked.NodeName)
 	}

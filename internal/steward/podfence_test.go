@@ -28,6 +28,7 @@ func newFencing(t *testing.T) *fencing {
 	t.Helper()
 	x := &fencing{world: newWorld(t), server: serverNamed("training-0"), clock: time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)}
 	x.server.Status.NodeName = "n2"
+	x.server.Status.Unreachable.SeenBy = "training-namespace-a"
 	user := ceph.RecoveryUser(uid, 0)
 	x.answers["mon auth get client."+user] = out(`[{"entity":"client.` + user + `","key":"AQ=="}]`)
 	x.watch(ended)
@@ -155,7 +156,10 @@ func TestALostPodWhoseClientsCannotBeBlocklistedIsNotFenced(t *testing.T) {
 		"no client is known":             {func(x *fencing) { x.watch() }, "no Ceph client"},
 		"Ceph refuses":                   {func(x *fencing) { x.answers["mon osd blocklist"] = refusing(-13, "access denied") }, "adding to Ceph's blocklist " + ended},
 		"the data server runs elsewhere": {func(x *fencing) { x.server.Status.NodeName = "n1" }, "runs on node n1"},
-		"the data server is gone":        {func(x *fencing) { x.server = serverNamed("training-7") }, "no data server training-0"},
+		"the data server answers": {func(x *fencing) {
+			x.server.Status.Unreachable = internalv1.Unreachable{} // From the same node, by now.
+		}, "data server training-0 answers"},
+		"the data server is gone": {func(x *fencing) { x.server = serverNamed("training-7") }, "no data server training-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newFencing(t)
