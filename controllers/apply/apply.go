@@ -39,11 +39,18 @@ func New(c client.Client, live client.Reader, fieldManager string) *Applier {
 type Object struct {
 	config  runtime.ApplyConfiguration
 	unowned bool
+	// version is that of the object that the configuration follows from; "" if any will do.
+	version string
 }
 
 // Owned is a child that is deleted with its owner, by a controller reference. It must be in the owner's Kubernetes
 // namespace.
 func Owned(config runtime.ApplyConfiguration) Object { return Object{config: config} }
+
+// OwnedAsRead is a child whose configuration follows from the child itself, as it was read: nothing is sent if it has changed since (a conflict).
+func OwnedAsRead(config runtime.ApplyConfiguration, read client.Object) Object {
+	return Object{config: config, version: read.GetResourceVersion()}
+}
 
 // Unowned is a child without an owner reference: a cluster-wide object (PersistentVolume), or one that must outlive its
 // owner (a claim). Only Prune deletes it.
@@ -102,6 +109,7 @@ func (a *Applier) applyOne(ctx context.Context, owner client.Object, object Obje
 	if err != nil {
 		return err
 	}
+	desired.SetResourceVersion(object.version)
 	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired),
 		client.FieldOwner(a.fieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("%s: applying it: %w", id, err)
