@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -39,6 +37,7 @@ func (o *observed) failoverInput() failover.Input {
 		Allowed: o.mayFailOver && asksForFailover(fs) && !conditions.IsPaused(fs),
 		ByPower: failsOverByPower(fs),
 		Nodes:   map[string]failover.Node{},
+		Leader:  o.leader.reports(),
 	}
 	for i := range o.nodes {
 		node := &o.nodes[i]
@@ -68,6 +67,11 @@ func (o *observed) failoverInput() failover.Input {
 	if o.steward != nil {
 		in.Fences = fencesOf(o.steward)
 	}
+	for i := range in.Fences {
+		if last := o.lastFailover(in.Fences[i].Server); last.PodUID == in.Fences[i].PodUID {
+			in.Fences[i].Deleted = timeOf(last.PodDeletedTime)
+		}
+	}
 	return in
 }
 
@@ -80,7 +84,7 @@ func (o *observed) failoverServer(name string) failover.Server {
 		server.Pod = failoverPod(pod)
 	}
 	if unreachable := dataServer.Status.Unreachable; unreachable.SeenBy != "" && unreachable.SinceTime != nil {
-		server.Since, server.Reporter = unreachable.SinceTime.Time, unreachable.SeenBy
+		server.Since, server.Reporter = o.leader.corrected(unreachable), unreachable.SeenBy
 	}
 	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		server.Reported = ready.LastTransitionTime.Time
@@ -146,38 +150,26 @@ func fencesInAPI(fences []failover.Fence) []internalv1.PodFence {
 	return requests
 }
 
-// readLeases reads when kubelets last renewed their Leases, of the nodes with a data server that does not answer, and of lost nodes.
-// It reads past the cache, and nothing while all data servers answer.
-func (o *observed) readLeases(ctx context.Context, live client.Reader) error {
-	o.renewed = map[string]time.Time{}
-	if !o.mayFailOver || failsOverByPower(o.fileServer) {
-		return nil // Nor may it read them; and where the machine must be off, a Lease is no evidence.
+// carryOutFailover also finishes what a pause has interrupted: a data server that is fenced can't serve any more, and one whose fence is only
+// requested is not to be fenced now.
+func (r *Reconciler) carryOutFailover(ctx context.Context, o *observed, plan failover.Plan) error {
+	if !conditions.IsPaused(o.fileServer) {
+		return r.failOver(ctx, o, plan)
 	}
-	nodes := map[string]bool{}
-	if asksForFailover(o.fileServer) {
-		for name := range o.dataServers {
-			if pod := o.podOf(name); pod != nil && pod.Spec.NodeName != "" && o.dataServers[name].Status.Unreachable.SeenBy != "" {
-				nodes[pod.Spec.NodeName] = true
-			}
+	if o.steward == nil || len(o.steward.Spec.Fences)+len(o.lostNodePods) == 0 {
+		return nil
+	}
+	withdrawn := o.steward.DeepCopy()
+	withdrawn.Spec.Fences = slices.DeleteFunc(withdrawn.Spec.Fences, func(asked internalv1.PodFence) bool {
+		return !slices.ContainsFunc(plan.Fences, func(stays failover.Fence) bool { return stays.PodUID == asked.PodUID })
+	})
+	if len(withdrawn.Spec.Fences) < len(o.steward.Spec.Fences) {
+		patch := client.MergeFromWithOptions(o.steward, client.MergeFromWithOptimisticLock{})
+		if err := r.Patch(ctx, withdrawn, patch, client.FieldOwner(FieldManager)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("withdrawing requests to fence lost data servers: %w", err)
 		}
 	}
-	if o.steward != nil {
-		for i := range o.steward.Spec.Fences {
-			nodes[o.steward.Spec.Fences[i].NodeName] = true
-		}
-	}
-	for node := range nodes {
-		var lease coordinationv1.Lease
-		err := live.Get(ctx, client.ObjectKey{Namespace: corev1.NamespaceNodeLease, Name: node}, &lease)
-		switch {
-		case apierrors.IsNotFound(err):
-		case err != nil:
-			return fmt.Errorf("the Lease of node %s: %w", node, err)
-		case lease.Spec.RenewTime != nil:
-			o.renewed[node] = lease.Spec.RenewTime.Time
-		}
-	}
-	return nil
+	return r.failOver(ctx, o, plan)
 }
 
 // failOver keeps pods off lost nodes, and deletes what is lost there. The requests to fence are applied with the Steward.

@@ -42,7 +42,7 @@ func (o *observed) reportFailover(name string, d decision) v1alpha1.ServerFailov
 		fence = newestFence(name, fencesOf(o.steward)) // This pass ends it.
 	}
 	if fence == nil {
-		return o.endByPower(name, record, d)
+		return o.endWithout(name, record, d)
 	}
 	// A pod outlives a failover that was stopped.
 	if fence.PodUID != record.PodUID || record.StoppedTime != nil {
@@ -94,8 +94,11 @@ func areAttached(volumes []failover.Volume, node string) bool {
 	})
 }
 
-// endByPower ends a failover by power that this pass does not go on with: the data server serves again, or the reason is gone.
-func (o *observed) endByPower(name string, record v1alpha1.ServerFailover, d decision) v1alpha1.ServerFailover {
+// endWithout ends a failover that this pass does not go on with: the data server serves again, its node is back before, or the reason is gone.
+func (o *observed) endWithout(name string, record v1alpha1.ServerFailover, d decision) v1alpha1.ServerFailover {
+	if record.Evidence == v1alpha1.FailoverEvidenceStorageFenced && record.ServingTime == nil {
+		return o.reportSteps(name, record, d)
+	}
 	if !isUnderWay(&record) {
 		return record
 	}

@@ -131,6 +131,36 @@ func TestAFailoverIsReportedStepByStep(t *testing.T) {
 	}
 }
 
+// A machine may have booted, or its Node may be deleted, before the next pod serves: then the request to fence is gone.
+func TestAFailoverIsReportedToItsEndWhenTheNodeIsBackBefore(t *testing.T) {
+	o := lostNode()
+	o.decided(false)
+	o.steward.Status.Fences = []internalv1.PodFenceAnswer{{PodUID: "uid-fs-2", RequestTime: at(8), Time: at(9)}}
+	o.now = at(10).Time
+	o.decided(true)
+	delete(o.pods, "fs-2")
+	o.nodes[2].Status.NodeInfo.BootID, o.now = "next boot", at(12).Time
+	if d, _ := o.decided(true); len(d.failover.Fences) != 0 {
+		t.Fatalf("%+v", d.failover)
+	}
+	next := o.pods["fs-1"]
+	next.Name = "fs-2"
+	o.pods["fs-2"] = next
+	o.now = at(16).Time
+	if _, record := o.decided(true); record.ServingTime != nil || !record.PodDeletedTime.Equal(at(10)) {
+		t.Fatalf("the next pod starts: %+v", record)
+	}
+	o.setUnreachable("fs-2", nil)
+	o.now = at(30).Time
+	if _, record := o.decided(true); !record.ServingTime.Equal(at(30)) || record.Completed != 1 || *record.DurationSeconds != 30 {
+		t.Errorf("it serves: %+v", record)
+	}
+	o.now = at(60).Time
+	if _, record := o.decided(true); !record.ServingTime.Equal(at(30)) || record.Completed != 1 {
+		t.Errorf("later: %+v", record)
+	}
+}
+
 func TestWhyThereIsNoFailoverIsReported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change        func(*observed)

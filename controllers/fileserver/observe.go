@@ -46,6 +46,8 @@ type observed struct {
 	images images
 	// renewed is when the kubelets of the nodes in question renewed their Leases. It is read only while a data server does not answer.
 	renewed map[string]time.Time
+	// leader is who reports that data servers do not answer; nil while all answer, or if it is not known.
+	leader *leader
 	// networkFences are what csi-addons knows while a data server is lost.
 	networkFences failover.StorageFences
 	// mayFailOver: the operator was installed with the failover allowed that the FileServer asks for.
@@ -108,8 +110,9 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		{"pods that pull an image", func() error { return o.readImages(ctx, r.Client, in) }},
 		{"Deployments", func() error { return o.readDeployments(ctx, r.Client) }},
 		{"Events", func() error { return o.readRefusals(ctx, r.Live) }},
-		{"the Steward", func() error { return o.readSteward(ctx, r.Client) }},
+		{"the Steward", func() error { return o.readSteward(ctx, r.Client, r.Live) }},
 		{"what the storage identity follows from", func() error { return o.readIdentity(ctx, r.Client, r.Live) }},
+		{"what does not answer", func() error { return o.readLost(ctx, r.Live) }},
 		{"Leases of nodes", func() error { return o.readLeases(ctx, r.Live) }},
 		{"what csi-addons knows of fences", func() error { return o.readNetworkFences(ctx, r.Live) }},
 		{"the storage", func() (err error) {
@@ -181,9 +184,12 @@ func (o *observed) readDataServers(ctx context.Context, c client.Client, in clie
 	return err
 }
 
-func (o *observed) readSteward(ctx context.Context, c client.Client) error {
+func (o *observed) readSteward(ctx context.Context, c client.Client, live client.Reader) error {
 	var steward internalv1.Steward
 	err := c.Get(ctx, client.ObjectKeyFromObject(o.fileServer), &steward)
+	if apierrors.IsNotFound(err) && o.fileServer.Spec.Failover.Fencing == v1alpha1.FailoverFencingStorage {
+		err = live.Get(ctx, client.ObjectKeyFromObject(o.fileServer), &steward) // One that the cache does not have yet may have requests to fence.
+	}
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

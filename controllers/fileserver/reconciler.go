@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
@@ -134,9 +135,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		d.moved, applied = d.moved+copied, errors.Join(applied, failed)
 	}
 	d.uncounted = r.uncounted.add(request.NamespacedName, d.moved)
-	if !paused && o.identityFault() == nil {
+	if o.identityFault() == nil {
 		// Also after an error: what is lost needs nothing of what could not be applied.
-		lost := r.failOver(ctx, o, d.failover)
+		lost := r.carryOutFailover(ctx, o, d.failover)
 		applied, d.deletedLost = errors.Join(applied, lost), lost == nil
 	}
 	after := fs.DeepCopy()
@@ -153,9 +154,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err == nil && result.IsZero() && o.hasWaiting() {
 		result.RequeueAfter = lostKeysAfter
 	}
+	if err == nil {
+		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.failover.Again)
+	}
 	if err == nil && !paused {
 		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), o.refusedAgain(), d.storage.Again,
-			d.failover.Again, endsAgain(d.ends), rolloutAgainAfter(d.rollout), o.outsideAgain(d.input.Replicas))
+			endsAgain(d.ends), rolloutAgainAfter(d.rollout), o.outsideAgain(d.input.Replicas))
 	}
 	return result, err
 }
@@ -193,7 +197,7 @@ func prunable() []client.ObjectList {
 // apply makes the children what they should be. Nothing is pruned after an
 // error: what is missing may be missing because of it.
 func (r *Reconciler) apply(ctx context.Context, o *observed, d decision) error {
-	children := apply.AllOwned(desired.FileServer(d.input)...)
+	children := o.children(d.input)
 	all := make([]apply.Object, 0, len(d.storage.Unowned)+len(d.storage.Owned)+len(children))
 	for _, object := range d.storage.Unowned {
 		all = append(all, apply.Unowned(object))
@@ -212,6 +216,19 @@ func (r *Reconciler) apply(ctx context.Context, o *observed, d decision) error {
 	}
 	_, err := r.Applier.Prune(ctx, o.fileServer, keep, prunable(), index.OfFileServer(o.fileServer.Name))
 	return err
+}
+
+// children are those of the FileServer itself. The Steward has requests to fence, of which it is decided here which of them stay: an operator that
+// is behind, or that was no more and goes on, must not take back those of another.
+func (o *observed) children(in desired.FileServerInput) (children []apply.Object) {
+	for _, child := range desired.FileServer(in) {
+		if _, is := child.(*internalv1ac.StewardApplyConfiguration); is && o.steward != nil {
+			children = append(children, apply.OwnedAsRead(child, o.steward))
+		} else {
+			children = append(children, apply.Owned(child))
+		}
+	}
+	return children
 }
 
 // release lets a FileServer go. Its children follow by their owner references; its claims stay.

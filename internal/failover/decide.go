@@ -12,15 +12,19 @@ const (
 	// reach: it needs 5 to 6 s for each, from about the same moment.
 	Observe = 7 * time.Second
 	// sign is how much newer than the last answer of a data server a renewal of the node's Lease must be to count as a sign of
-	// life. It allows for the clocks of two nodes.
+	// life. Times in the API are exact to a second or two.
 	sign = 2 * time.Second
+	// leads is how old the last renewal of the reporting namespace server may be. It renews once a second.
+	leads = 10 * time.Second
+	// ahead is how far in the future a time may be. Beyond that the clock was wrong when it was written, and nothing is learned from it.
+	ahead = time.Minute
 	// AliveWait is how long a data server on a node with signs of life may be silent if its kubelet calls it ready.
 	AliveWait = 30 * time.Second
 	// StuckWait is the same if its kubelet does not, and so restarts it.
 	StuckWait = 2 * time.Minute
 	// recoverWait is how long an unanswered request to fence stays after the data server answers again.
 	recoverWait = 15 * time.Second
-	// returnWait is how long after the fence a kubelet must still work to count as one that has stopped the old pod.
+	// returnWait is how long after the deletion of the old pod a kubelet must still work to count as one that has stopped it.
 	returnWait = 2 * time.Minute
 	// stewardWait is how long the steward of a node that shows signs of life has for its answer.
 	stewardWait = 5 * time.Second
@@ -113,7 +117,18 @@ func (p *planner) hasEnded(fence Fence) bool {
 		return true // An administrator, or the cloud, has removed the machine.
 	}
 	rebooted := node.Ready && node.BootID != fence.BootID
-	return rebooted || node.Ready && node.Renewed.Sub(fence.Fenced) >= returnWait
+	return rebooted || node.Ready && node.Renewed.Sub(deletedAt(fence)) >= returnWait
+}
+
+// deletedAt is when a fenced pod was deleted, at the earliest. The steward, which says when it was fenced, may have a clock that is behind.
+func deletedAt(fence Fence) time.Time {
+	switch {
+	case !fence.Deleted.IsZero():
+		return fence.Deleted
+	case fence.Fenced.Before(fence.Requested):
+		return fence.Requested
+	}
+	return fence.Fenced
 }
 
 // shows reports whether a node is Ready in the API.

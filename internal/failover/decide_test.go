@@ -1,6 +1,7 @@
 package failover
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,12 @@ func lost(in Input, servers ...int) Input {
 func fenceOf(in Input, i int) Fence {
 	s := in.Servers[i]
 	return Fence{Server: s.Name, PodUID: s.Pod.UID, Node: s.Pod.Node, BootID: in.Nodes[s.Pod.Node].BootID, Since: cut, Requested: cut.Add(8 * time.Second), Message: "why"}
+}
+
+// led has a namespace server report that was last heard of a time ago.
+func led(in Input, name string, ago time.Duration) Input {
+	in.Leader = &Leader{Name: name, Renewed: in.Now.Add(-ago)}
+	return in
 }
 
 func node(in *Input, name string, change func(*Node)) {
@@ -145,11 +152,24 @@ func TestWhyAFailoverDoesNotBegin(t *testing.T) {
 			return in
 		}(), ""},
 		"its pod waits for a node": {func() Input { in := lost(world(8*time.Second), 2); in.Servers[2].Pod.Node = ""; return in }(), NotScheduled},
+		"the last one was in the future, by a clock that was wrong": {func() Input {
+			in := lost(world(8*time.Second), 2)
+			in.Servers[2].Last, in.Servers[2].Count = cut.Add(30*24*time.Hour), 1
+			return in
+		}(), ""},
+		"its reporter reports still":                  {led(lost(world(minute), 2), "ns-a", 9*time.Second), ""},
+		"another one reports, and has not confirmed":  {led(lost(world(minute), 2), "ns-b", time.Second), ReportOutdated},
+		"its reporter has not been heard for a while": {led(lost(world(minute), 2), "ns-a", 11*time.Second), ReportOutdated},
+		"none reports": {led(lost(world(minute), 2), "", time.Second), ReportOutdated},
+		"none reports, and machines are off": {
+			led(off(lost(powered(minute), 2), "n2", ShutdownTaint), "", time.Second), ReportOutdated,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := Decide(tc.in)
 			var got Reason
-			for _, refusal := range plan.Refused {
+			for _, server := range slices.Sorted(maps.Keys(plan.Refused)) {
+				refusal := plan.Refused[server]
 				got = refusal.Reason
 				if refusal.Message == "" {
 					t.Error("no message")
@@ -250,8 +270,19 @@ func TestARequestEndsWhenItHasNoObject(t *testing.T) {
 		}, true},
 		"fenced and deleted, the kubelet works long enough to have stopped the pod": {func(in *Input, f *Fence) {
 			in.Servers[2].Pod, f.Fenced = Pod{}, cut
-			node(in, "n2", func(n *Node) { n.Renewed = cut.Add(2 * time.Minute) })
+			node(in, "n2", func(n *Node) { n.Renewed = cut.Add(128 * time.Second) })
 		}, false},
+		"fenced by a steward whose clock is behind, and the kubelet was lost before": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced = Pod{}, cut.Add(-time.Hour)
+		}, true},
+		"fenced by a steward whose clock is ahead, and the kubelet works long enough": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced, f.Deleted = Pod{}, cut.Add(time.Hour), cut.Add(9*time.Second)
+			node(in, "n2", func(n *Node) { n.Renewed = cut.Add(129 * time.Second) })
+		}, false},
+		"fenced, and deleted a moment ago": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced, f.Deleted = Pod{}, cut.Add(9*time.Second), cut.Add(time.Hour)
+			node(in, "n2", func(n *Node) { n.Renewed = cut.Add(time.Hour + time.Minute) })
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := lost(world(10*time.Second), 2)
@@ -286,6 +317,14 @@ func TestOneNodeAtATime(t *testing.T) {
 	}
 	if plan := Decide(in); plan.Refused["training-4"].Reason != AnotherInProgress {
 		t.Errorf("before the first serves: %+v", plan)
+	}
+	wrong := in
+	wrong.Fences = slices.Clone(in.Fences)
+	for i := range wrong.Fences {
+		wrong.Fences[i].Requested = in.Now.Add(time.Hour)
+	}
+	if plan := Decide(wrong); plan.Refused["training-4"].Reason == AnotherInProgress {
+		t.Errorf("it waits until the time of a clock that was wrong: %+v", plan)
 	}
 	for i := range in.Fences {
 		in.Servers[2+i].Serving, in.Servers[2+i].Since = true, time.Time{}

@@ -14,8 +14,10 @@ type Input struct {
 	Storage StorageFences
 	// Servers are the data servers of the FileServer.
 	Servers []Server
-	// NamespaceServers are the pods of the namespace servers.
+	// NamespaceServers are the pods of the namespace servers, and Leader is the one that reports which data servers do not answer; nil if that
+	// is not known.
 	NamespaceServers []Pod
+	Leader           *Leader
 	// Steward is the pod of the steward, which fences; the zero value if there is none.
 	Steward Pod
 	// Nodes are all nodes of the cluster, by name.
@@ -31,6 +33,12 @@ type Pod struct {
 	Ready bool
 	// Ending means that it is being deleted.
 	Ending bool
+}
+
+// Leader is the namespace server that reports. Name is "" if none does, and Renewed is when it was last heard of.
+type Leader struct {
+	Name    string
+	Renewed time.Time
 }
 
 // Server is a data server.
@@ -87,7 +95,7 @@ type Node struct {
 	// Ready is its condition in the API, which is up to 50 s old.
 	Ready  bool
 	BootID string
-	// Renewed is when its kubelet last renewed its Lease, by the node's clock; zero if that is not known.
+	// Renewed is when its kubelet last renewed its Lease; zero if that is not known.
 	Renewed time.Time
 	// UID is that of the Node. It is another one if the Node was deleted and made again.
 	UID string
@@ -132,11 +140,11 @@ type Fence struct {
 	Fenced  time.Time
 	Clients int
 	Fault   string
-	// Evidence is why it can't write; "" stands for StorageFenced. NodeUID is that of the Node, and Deleted is when the pod was deleted;
-	// both only with ByPower.
+	// Deleted is when the pod was deleted; zero if it is not, or if that is not known any more.
+	Deleted time.Time
+	// Evidence is why it can't write; "" stands for StorageFenced. NodeUID is that of the Node; only with ByPower.
 	Evidence Evidence
 	NodeUID  string
-	Deleted  time.Time
 }
 
 // Plan is what to do.
@@ -177,6 +185,8 @@ const (
 	NodeAlive Reason = "NodeAlive"
 	// ReporterOnSameNode means that the only witness runs on the same node, which is not lost then.
 	ReporterOnSameNode Reason = "ReporterOnSameNode"
+	// ReportOutdated means that the namespace server that got no answer does not report any more: the data server may answer again.
+	ReportOutdated Reason = "ReportOutdated"
 	// NoServerReachable means that the witness reaches no data server at all: it may be cut off itself.
 	NoServerReachable Reason = "NoServerReachable"
 	// OneWitness means that there is no other data server, so that the node must also be NotReady.

@@ -8,9 +8,10 @@ import (
 )
 
 const (
-	// settle is the time between the deletion of a pod and that of its volumes' attachments. A kubelet that booted just before has
-	// heard of the deletion by then. It starts no pod that is deleted, and mounts no volume whose attachment is.
-	settle = 2 * time.Second
+	// settle is the time between the deletion of a pod and that of its volumes' attachments: two seconds, and one because times in the API have no
+	// fractions. A kubelet that booted just before has heard of the deletion by then. It starts no pod that is deleted, and mounts no volume whose
+	// attachment is.
+	settle = 3 * time.Second
 	// look is how often volumes and Leases, which are not watched, are looked at while a data server does not answer.
 	look = 5 * time.Second
 	// detachLimit is how long a driver may take to detach before it is reported.

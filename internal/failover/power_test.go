@@ -190,6 +190,10 @@ func TestVolumesAreDetachedOnceThePodIsGone(t *testing.T) {
 	if plan := Decide(in); len(plan.Detach) != 0 || plan.Again == 0 || len(plan.Fences) != 1 || plan.Waits["training-2"] == "" {
 		t.Fatalf("a kubelet that boots just now may not know yet that the pod is deleted: %+v", plan)
 	}
+	in.Now = cut.Add(minute + 3*time.Second + 100*time.Millisecond)
+	if plan := Decide(in); len(plan.Detach) != 0 {
+		t.Fatalf("the time of the deletion has no fractions of a second, so this may be 1.2 s after it: %+v", plan)
+	}
 	in.Now = cut.Add(minute + 4*time.Second)
 	plan := Decide(in)
 	if len(plan.Detach) != 1 || plan.Detach[0].UID != "va-2" || plan.Detach[0].Version != "7" || len(plan.Delete) != 0 {

@@ -57,6 +57,9 @@ func (p *planner) refuseAlive(server Server) (Refusal, time.Duration) {
 
 // refuseWitness refuses if the report may be the reporter's own fault.
 func (p *planner) refuseWitness(server Server) (Refusal, time.Duration) {
+	if refusal := p.refuseReport(server); refusal.Reason != "" {
+		return refusal, look // The Lease is not watched.
+	}
 	for _, pod := range p.NamespaceServers {
 		if pod.Name == server.Reporter && pod.Node == server.Pod.Node {
 			return Refusal{ReporterOnSameNode, fmt.Sprintf("namespace server %s, which reports this, runs on the same node %s", pod.Name, pod.Node)}, 0
@@ -84,13 +87,26 @@ func (p *planner) refuseWitness(server Server) (Refusal, time.Duration) {
 	return Refusal{}, 0
 }
 
+// refuseReport refuses if the reporter does not report any more: then it would not take back what it has reported, either.
+func (p *planner) refuseReport(server Server) Refusal {
+	switch {
+	case p.Leader == nil:
+		return Refusal{}
+	case p.Leader.Name == "" || p.Now.Sub(p.Leader.Renewed) > leads:
+		return Refusal{ReportOutdated, fmt.Sprintf("no namespace server reports now whether it answers; the last report is that of %s", server.Reporter)}
+	case p.Leader.Name != server.Reporter:
+		return Refusal{ReportOutdated, fmt.Sprintf("namespace server %s has got no answer, and %s, which reports now, has not confirmed it", server.Reporter, p.Leader.Name)}
+	}
+	return Refusal{}
+}
+
 // refuseOther lets one node's data servers move at a time.
 func (p *planner) refuseOther(server Server) (Refusal, time.Duration) {
 	for _, fence := range p.plan.Fences {
 		began := p.Now.Sub(fence.Requested)
 		moving, exists := p.server(fence.Server)
 		isDone := !exists || moving.Serving && moving.Pod.UID != fence.PodUID
-		if fence.Node != server.Pod.Node && !isDone && began < progressLimit {
+		if fence.Node != server.Pod.Node && !isDone && began < progressLimit && began > -ahead {
 			return Refusal{AnotherInProgress, fmt.Sprintf("the failover of %s from node %s is not done", fence.Server, fence.Node)}, progressLimit - began
 		}
 	}
@@ -108,7 +124,7 @@ func (p *planner) refuseCoolDown(server Server) (Refusal, time.Duration) {
 		return Refusal{}, 0
 	}
 	wait := coolDown << min(max(server.Count-1, 0), 4)
-	if quiet := p.Now.Sub(last); quiet >= 24*time.Hour {
+	if quiet := p.Now.Sub(last); quiet >= 24*time.Hour || quiet < -ahead {
 		return Refusal{}, 0
 	}
 	left := min(wait, maxCoolDown) - p.Now.Sub(last)

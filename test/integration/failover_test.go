@@ -6,10 +6,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -174,6 +176,71 @@ var _ = Describe("A node that is lost, with failover", func() {
 		Eventually(func() []internalv1.PodFence { return fencesOf(namespace) }, timeout, "50ms").Should(BeEmpty())
 		isNoMore(&corev1.Pod{}, namespace, marker.Name)
 		Expect(exists(&corev1.Pod{}, namespace, "training-2").UID).To(Equal(next))
+	})
+
+	It("is finished while the FileServer is paused, once it is fenced, and withdrawn before that", func() {
+		namespace := newNamespace()
+		fs := failingOver(namespace)
+		pause := func(value string) {
+			GinkgoHelper()
+			change(fs, func(fs *v1alpha1.FileServer) {
+				metav1.SetMetaDataAnnotation(&fs.ObjectMeta, v1alpha1.PausedAnnotation, value)
+			})
+		}
+		lost := exists(&corev1.Pod{}, namespace, "training-2")
+		reportUnreachable(namespace, "training-2", time.Now().Add(-9*time.Second))
+		Eventually(func() []internalv1.PodFence { return fencesOf(namespace) }, timeout, "50ms").Should(HaveLen(1))
+
+		By("withdrawing the request when the FileServer is paused")
+		pause(v1alpha1.PausedTrue)
+		Eventually(func() []internalv1.PodFence { return fencesOf(namespace) }, timeout, "50ms").Should(BeEmpty())
+		isNoMore(&corev1.Pod{}, namespace, naming.LostNode("training", "node-c"))
+
+		By("deleting the pod, if the steward was quicker")
+		asked := internalv1.PodFence{PodUID: string(lost.UID), DataServerName: "training-2", NodeName: "node-c", BootID: "boot-1-node-c", RequestTime: ptr.To(metav1.Now())}
+		Expect(exists(&corev1.Pod{}, namespace, "training-2").UID).To(Equal(lost.UID))
+		steward := exists(&internalv1.Steward{}, namespace, "training")
+		before := steward.DeepCopy()
+		steward.Status.Fences = []internalv1.PodFenceAnswer{{PodUID: asked.PodUID, RequestTime: asked.RequestTime, Time: ptr.To(metav1.Now())}}
+		Expect(admin.Status().Patch(ctx, steward, client.MergeFrom(before))).To(Succeed())
+		before = steward.DeepCopy()
+		steward.Spec.Fences = []internalv1.PodFence{asked}
+		Expect(admin.Patch(ctx, steward, client.MergeFrom(before))).To(Succeed())
+		Eventually(func() bool {
+			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(lost), &corev1.Pod{}))
+		}, timeout, "50ms").Should(BeTrue())
+		Expect(exists(&corev1.Pod{}, namespace, naming.LostNode("training", "node-c")).Spec.NodeName).To(Equal("node-c"))
+		Eventually(func() *metav1.Time { return serverStatus(namespace, "training-2").LastFailover.PodDeletedTime }, timeout, "50ms").ShouldNot(BeNil())
+		Expect(fencesOf(namespace)).To(HaveLen(1))
+	})
+
+	It("is not begun for a report that no namespace server stands for, whatever clocks show", func() {
+		namespace := newNamespace()
+		failingOver(namespace)
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: naming.NamespaceServers("training")}}
+		lease.Spec.HolderIdentity, lease.Spec.RenewTime = ptr.To("training-namespace-1"), &metav1.MicroTime{Time: time.Now()}
+		Expect(admin.Create(ctx, lease)).To(Succeed())
+		reportUnreachable(namespace, "training-2", time.Now().Add(-time.Hour-9*time.Second))
+		Eventually(func() string { return serverStatus(namespace, "training-2").FailoverRefusal.Reason }, timeout, "50ms").Should(Equal("ReportOutdated"))
+		Expect(fencesOf(namespace)).To(BeEmpty())
+
+		By("the API server writing down when a Lease was renewed")
+		made := lease.ManagedFields[0].Time.Time
+		Eventually(func() time.Time {
+			lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+			Expect(admin.Update(ctx, lease)).To(Succeed())
+			Expect(lease.ManagedFields).To(HaveLen(1))
+			return lease.ManagedFields[0].Time.Time
+		}, timeout, "300ms").Should(BeTemporally(">", made))
+
+		By("the one that reports confirming it, whose clock is an hour behind")
+		lease.Spec.HolderIdentity = ptr.To("training-namespace-0")
+		Eventually(func() []internalv1.PodFence {
+			lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}
+			Expect(admin.Update(ctx, lease)).To(Succeed())
+			return fencesOf(namespace)
+		}, timeout, "500ms").Should(HaveLen(1))
+		Expect(fencesOf(namespace)[0].SinceTime.Time).To(BeTemporally("~", time.Now().Add(-9*time.Second), timeout))
 	})
 
 	It("can be asked for with Rook", func() {
