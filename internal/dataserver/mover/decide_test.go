@@ -138,8 +138,11 @@ func TestTheListForGanesha(t *testing.T) {
 	}
 	must(t, os.MkdirAll(volumeIn(root, 0), 0o755))
 	must(t, place{root: root, id: "frozen-1"}.writeInodes([]uint64{1, 2}))
-	text, err := ganeshaList(root, journals, now, "7")
+	text, merged, err := ganeshaList(root, filepath.Join(root, "moving"), journals, now, "7")
 	must(t, err)
+	if len(merged) > 0 {
+		t.Errorf("%v for few directories", merged)
+	}
 	export := encode(filepath.Join(root, "0", "s"))
 	left := fmt.Sprintf("stale %s %d ", export, parent)
 	want := strings.Join([]string{

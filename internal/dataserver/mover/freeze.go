@@ -66,6 +66,13 @@ func (m *Mover) freeze(ctx context.Context, where place, task *internalv1.MoveTa
 	if j.Top, err = inodeOf(where.export()); err != nil {
 		return fmt.Errorf("looking for the export: %w", err)
 	}
+	all, err := journals(m.Root)
+	if err != nil {
+		return err
+	}
+	if err := hasRoomFor(all, j.exportOf()); err != nil {
+		return err
+	}
 	m.about("freeze")
 	if !hidden && task.OpenFiles != internalv1.MoveOpenFilesInterrupt {
 		j.Stage = stageClosing

@@ -35,13 +35,12 @@ func isListed(j *journal) bool {
 	return j.isSource() && j.Stage != stageReleased && j.Stage != stageEmptying
 }
 
-// ganeshaList is what ganesha reads about moves: build/patches/0432-directories-move.patch.
-func ganeshaList(root string, all []*journal, now time.Time, number string) (string, error) {
+// ganeshaList is what ganesha reads about moves: build/patches/0432-directories-move.patch. What has left comes last, and where it is more than ganesha
+// takes, the older ones are one line for each export (the trash).
+func ganeshaList(root, listFile string, all []*journal, now time.Time, number string) (string, []trash, error) {
 	var text strings.Builder
-	for _, j := range all {
-		if !isListed(j) {
-			continue
-		}
+	lines, older := fitting(all)
+	for _, j := range lines {
 		where := placeOf(root, j)
 		answer := "delay"
 		switch j.Stage {
@@ -53,7 +52,7 @@ func ganeshaList(root string, all []*journal, now time.Time, number string) (str
 		inodes := none
 		there, err := exists(where.inodes())
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if there {
 			inodes = encode(where.inodes())
@@ -65,8 +64,12 @@ func ganeshaList(root string, all []*journal, now time.Time, number string) (str
 		fmt.Fprintf(&text, "%s %s %d %s %s\n", answer, encode(where.export()), j.Parent, name, inodes)
 		fmt.Fprintf(&text, "%s %s %d %s %s\n", answer, encode(where.export()), j.Top, encode(hiddenPrefix+j.ID), none)
 	}
+	merged := trashOf(root, listFile, older)
+	for _, t := range merged {
+		fmt.Fprintf(&text, "stale %s 0 %s %s\n", encode(t.export), none, encode(t.file))
+	}
 	text.WriteString(listEnd(number))
-	return text.String(), nil
+	return text.String(), merged, nil
 }
 
 // isIn tells whether a directory was in the one that has its parent's path now. A parent that was removed frees its inode for other directories.
@@ -93,7 +96,7 @@ func (m *Mover) hasList() bool {
 	if err != nil {
 		return false
 	}
-	want, err := ganeshaList(m.Root, all, m.Now(), "")
+	want, _, err := ganeshaList(m.Root, m.ListFile, all, m.Now(), "")
 	lines, _, _ := strings.Cut(string(has), "end ")
 	wanted, _, _ := strings.Cut(want, "end ")
 	return err != nil || lines == wanted
@@ -109,7 +112,7 @@ func BeforeStart(root, listFile string) error {
 	all, err := journals(root)
 	if err == nil {
 		var list string
-		if list, err = ganeshaList(root, all, now, strconv.FormatInt(now.UnixNano(), 10)); err == nil {
+		if list, err = writeList(root, listFile, all, now, strconv.FormatInt(now.UnixNano(), 10)); err == nil {
 			text = list
 		}
 	}
@@ -138,6 +141,7 @@ func (m *Mover) tell(ctx context.Context) (map[string]string, error) {
 			return nil, fmt.Errorf("looking whether ganesha knows which directories move: %w", err)
 		}
 		if has, _, _ := strings.Cut(strings.TrimSpace(string(taken)), " "); has == number {
+			forgetTrash(m.ListFile)
 			return countsOf(string(taken), ids), nil
 		}
 		select {
@@ -156,14 +160,13 @@ func (m *Mover) list(number string) (ids []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := ganeshaList(m.Root, all, m.Now(), number)
+	text, err := writeList(m.Root, m.ListFile, all, m.Now(), number)
 	if err != nil {
 		return nil, err
 	}
-	for _, j := range all {
-		if isListed(j) {
-			ids = append(ids, j.ID)
-		}
+	lines, _ := fitting(all)
+	for _, j := range lines {
+		ids = append(ids, j.ID)
 	}
 	return ids, durable.Write(m.ListFile, []byte(text))
 }
