@@ -30,8 +30,14 @@ import (
 // written against the version that was read, so that nothing is decided twice. What the two data servers are to do follows from it, and stands in their
 // DataServers.
 
-// mostCopies is how many directories a data server gives away, and how many it takes, at a time.
-const mostCopies = 1
+const (
+	// mostCopies is how many directories a data server gives away, and how many it takes, at a time.
+	mostCopies = 1
+	// mostWaiting is how many more a data server has no room for: each is tried again by itself, and the others that are to go there wait. mostParts bounds
+	// the moves of a data server, whatever they wait for: its spec.moves takes 64.
+	mostWaiting = 8
+	mostParts   = 32
+)
 
 // copyWrite is a change of a ShareDirectory's spec.move, with its event.
 type copyWrite struct {
@@ -84,17 +90,21 @@ func (o *observed) isLive(share string) bool {
 // copies turns what is to move into steps of copies. asked has the targets of requests by the directories' places in o.owned.
 func (p *movePlan) copies(o *observed, live, still map[string]bool, asked map[int]string) {
 	giving, taking := map[string]int{}, map[string]int{}
+	waiting, parts := map[string]int{}, map[string]int{}
 	for i := range o.owned {
 		directory := &o.owned[i]
 		move := &directory.Spec.Move
 		if move.ID == "" {
 			continue
 		}
+		parts[move.Source.DataServerRef.Name]++
+		parts[move.Target.DataServerRef.Name]++
 		to, isAsked := asked[i]
 		wanted := o.mayCopy() && (isAsked && to == move.Target.DataServerRef.Name || !isAsked && o.isToMove(directory) && !o.isToBeIdle(move.Target.DataServerRef.Name))
 		if o.reportOf(move, move.Target.DataServerRef.Name).isRefused() {
 			p.stuck = append(p.stuck, fmt.Sprintf("%s of share %s: %s", directory.Spec.Path, directory.Spec.FileShareRef.Name, o.reportOf(move, move.Target.DataServerRef.Name).message()))
 			if !isAsked && wanted {
+				waiting[move.Target.DataServerRef.Name]++
 				continue // It is tried again by itself, and takes no other's turn.
 			}
 		}
@@ -115,7 +125,8 @@ func (p *movePlan) copies(o *observed, live, still map[string]bool, asked map[in
 	}
 	for _, candidate := range candidates {
 		from := candidate.directory.Spec.DataServerRef.Name
-		if candidate.directory.Spec.Move.ID != "" || candidate.to == from || giving[from] >= mostCopies || taking[candidate.to] >= mostCopies {
+		if candidate.directory.Spec.Move.ID != "" || candidate.to == from || giving[from] >= mostCopies || taking[candidate.to] >= mostCopies ||
+			waiting[candidate.to] >= mostWaiting || parts[from] >= mostParts || parts[candidate.to] >= mostParts {
 			continue
 		}
 		giving[from]++

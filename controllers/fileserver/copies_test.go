@@ -165,6 +165,37 @@ func TestStepsOfCopies(t *testing.T) {
 	}
 }
 
+// There is no room at all for what a leaving server has. Each directory is tried, and a DataServer takes 64 moves: with one more nothing of it can be written.
+func TestDirectoriesWithoutRoomDoNotFillADataServersMoves(t *testing.T) {
+	var directories []*internalv1.ShareDirectory
+	for i := range 200 {
+		directories = append(directories, owned("s", fmt.Sprintf("d%03d", i), "fs-2"))
+	}
+	o := onVolumes(directories...).leave("fs-2")
+	for pass := range 300 {
+		plan := planMoves(o)
+		for _, write := range plan.writes {
+			at := slices.IndexFunc(o.owned, func(d internalv1.ShareDirectory) bool { return d.Name == write.after.Name })
+			o.owned[at] = *write.after
+			o.reports(write.after.Spec.Move.Target.DataServerRef.Name, write.after.Spec.Move.ID, internalv1.MoveStateRefused, 0, "the volume is full")
+		}
+		for server, tasks := range o.moveTasks(nil) {
+			if len(tasks) > 64 {
+				t.Fatalf("%s has %d moves after %d passes", server, len(tasks), pass)
+			}
+		}
+	}
+	targets := map[string]int{}
+	for i := range o.owned {
+		if move := o.owned[i].Spec.Move; move.ID != "" {
+			targets[move.Target.DataServerRef.Name]++
+		}
+	}
+	if targets["fs-0"] != 8 || targets["fs-1"] != 8 {
+		t.Errorf("directories are tried at %v", targets)
+	}
+}
+
 // A server above that has a directory which can move stays, though the scale-in is refused because of another one.
 func TestAServerIsEmptiedBeforeItGoesThoughTheScaleInIsRefused(t *testing.T) {
 	o := onVolumes(owned("s", ".", "fs-1"), owned("s", "a", "fs-2")).leave("fs-1", "fs-2")
