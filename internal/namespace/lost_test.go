@@ -99,6 +99,38 @@ func TestAMkdirGetsADirectoryWhoseShareDirectoryWasLostWhereItIs(t *testing.T) {
 	}
 }
 
+// A directory moves to another data server, and clients wait for it: it has another name. Its ShareDirectory is deleted then, and a client makes a directory of
+// its name. Nothing empty takes its place.
+func TestAMkdirWaitsForADirectoryThatMovesAndWhoseShareDirectoryWasLost(t *testing.T) {
+	w := newWorld(t, 1)
+	w.share("data", 1)
+	mount := w.mount(w.serve("a"))
+	w.mkdir(mount, "/data/d0")
+	const hidden = "/data/0/" + naming.MovingPrefix + "0d5e8f6a-7c3b-4b7e-9a51-2f1f5d7e8c90"
+	w.owners[0].Freeze("/data/0/d0", true)
+	w.owners[0].Put(hidden, ownertest.Directory{Mode: 0o755})
+	w.owners[0].Drop("/data/0/d0")
+	w.deleteDirectories()
+	w.eventually("the namespace server sees it", func() bool {
+		_, err := mount.Stat(t.Context(), user, "/data/d0")
+		return nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	err := mount.Mkdir(ctx, user, "/data/d0", nfs.MkdirOptions{Mode: 0o755}) // It goes on as long as its context lasts.
+	cancel()
+	if _, made := w.owners[0].Get("/data/0/d0"); err == nil || made {
+		t.Errorf("an empty directory is in the place of one that moves: %v", err)
+	}
+	// The data server gives it its name back.
+	w.owners[0].Drop(hidden)
+	w.owners[0].Put("/data/0/d0", ownertest.Directory{Mode: 0o755})
+	w.owners[0].Freeze("/data/0/d0", false)
+	w.eventually("it is in the namespace again", func() bool {
+		o := w.directory("data", "d0")
+		return o != nil && o.State() == internalv1.DirectoryReady
+	})
+}
+
 // A share that was made again over kept data: as long as a data server was not looked at, its names are not given away.
 func TestAMkdirWaitsUntilTheDataServersWereLookedAt(t *testing.T) {
 	w := newWorld(t, 2)

@@ -14,6 +14,9 @@ import (
 // OwnPrefix starts the names of what Howdah keeps beside the data, in a share's directories and on volumes.
 const OwnPrefix = ".howdah"
 
+// MovingPrefix starts the name that a directory has in the root of its export while it moves between volumes; the move's ID follows.
+const MovingPrefix = OwnPrefix + "-moving-"
+
 // Values of v1alpha1.ComponentLabel.
 const (
 	ComponentDataServer      = "data-server"

@@ -24,7 +24,7 @@ const (
 	// dataDir is the copy at the target, and the trash at the source.
 	dataDir = "data"
 	// hiddenPrefix begins the name of a directory in the root of its export that is on its way. Namespace servers don't show it (naming.OwnPrefix).
-	hiddenPrefix = naming.OwnPrefix + "-moving-"
+	hiddenPrefix = naming.MovingPrefix
 )
 
 // stage is how far a move is on a volume.

@@ -1,10 +1,15 @@
 package directories
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"time"
 
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
 	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/placement"
 )
 
@@ -47,4 +52,19 @@ func (s *Service) ownerOfLost(share, path string) (placement.Owner, bool) {
 		return placement.Owner{}, false
 	}
 	return placement.Owner{Server: known.slot.Server, Volume: known.slot.Volume}, true
+}
+
+// lookIfLost looks for a directory whose ShareDirectory was lost, before a mkdir. A data server from which it moves has it under another name, and says so
+// when it is asked for the name, but makes an empty directory in its place.
+func (s *Service) lookIfLost(ctx context.Context, share, path, address string, volume int32) error {
+	s.mu.Lock()
+	_, lost := s.ownerOfLost(share, path)
+	s.mu.Unlock()
+	if !lost {
+		return nil
+	}
+	if _, err := s.Owners.Stat(ctx, address, tree.ExportPath(share, volume, path), root); err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+		return fmt.Errorf("look for %s, whose ShareDirectory was lost: %w", path, err)
+	}
+	return nil
 }

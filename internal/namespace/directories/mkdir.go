@@ -115,6 +115,9 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	if err != nil {
 		return s.status("mkdir "+rel, err)
 	}
+	if err := s.lookIfLost(ctx, share.Name, rel, address, owner.Volume); err != nil {
+		return s.status("mkdir "+rel, err)
+	}
 	spec.DataServerRef.Name, spec.Volume = owner.Server, ptr.To(owner.Volume)
 	key := claimKey(share.Name, rel, &spec)
 	directory, resumed, status := s.claimOrResume(ctx, share, rel, spec)

@@ -44,6 +44,8 @@ type scanResult struct {
 	// skipped has some directories that can't have a ShareDirectory, with the reason; skippedCount is their number.
 	skipped      []string
 	skippedCount int32
+	// moving is a directory that has no ShareDirectory and is on its way between two volumes, under its hidden name; "" if there is none.
+	moving string
 	// occupied has the volumes where the root of a Single share is not empty.
 	occupied []int32
 }
@@ -103,6 +105,10 @@ func (k *Leader) scan(ctx context.Context, t task) error {
 	}
 	if result.misplacedCount > 0 {
 		k.lookAgain(t)
+	}
+	if result.moving != "" {
+		// One of the two data servers gives it its name back, in a minute or two. Before that nobody knows which path it has.
+		return fmt.Errorf("%q on data server %s is a directory of share %s that moves and whose ShareDirectory is lost: it is not known which one until it has its name back", result.moving, server.Name, share.Name)
 	}
 	return k.reportInventory(ctx, share, server.Name, export, result)
 }
@@ -206,6 +212,9 @@ func (k *Leader) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 	group.SetLimit(adoptParallel)
 	var below error
 	err := list.entries(ctx, slot.Volume, rel, func(e nfs.DirEntry) bool {
+		if move, moves := strings.CutPrefix(e.Name, naming.MovingPrefix); moves && rel == "" && !k.Tree.HasMove(share.Name, move) {
+			result.moving = e.Name
+		}
 		if !e.IsDir || strings.HasPrefix(e.Name, naming.OwnPrefix) {
 			return true
 		}

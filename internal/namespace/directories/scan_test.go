@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,31 @@ func TestAScanReportsWhatADataServerHas(t *testing.T) {
 	if found := w.inventory(t); len(found.Misplaced) > 0 || found.MisplacedCount != nil {
 		t.Errorf("p/b was removed here, and the inventory still tells %+v", found)
 	}
+}
+
+// A directory that clients wait for, because it moves, has a name in the root of its export that says nothing of its path. If its ShareDirectory is lost, a
+// volume on which it is has not been looked at: its path would be given to an empty directory elsewhere.
+func TestAVolumeWithADirectoryOnItsWayIsLookedAtAgain(t *testing.T) {
+	w := newWorld(t, "", true)
+	const move = "0d5e8f6a-7c3b-4b7e-9a51-2f1f5d7e8c90"
+	w.owner.Put("/s/0/p/b", ownertest.Directory{Mode: 0o755})
+	w.owner.Put("/s/0/"+naming.MovingPrefix+move, ownertest.Directory{Mode: 0o755})
+	err := w.leader.scan(t.Context(), task{share: "s", server: "fs-0"})
+	if err == nil || !strings.Contains(err.Error(), "ShareDirectory is lost") {
+		t.Fatalf("the volume counts as looked at: %v", err)
+	}
+	if _, ok := w.leader.Tree.Directory("s", "p/b"); !ok {
+		t.Error("what else is there has no ShareDirectory")
+	}
+	export := &internalv1.ShareExport{}
+	if err := w.leader.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: naming.ShareExport("s", "fs-0")}, export); err != nil || export.Status.Inventory.FileShareUID != "" {
+		t.Errorf("the inventory is %+v, %v", export.Status.Inventory, err)
+	}
+	// As long as its ShareDirectory is there, nobody gets its path.
+	w.leader.Tree.SetDirectory(left("p/a", internalv1.DirectoryReady, func(o *internalv1.ShareDirectory) {
+		o.Spec.Move.ID, o.Spec.Move.Step = move, internalv1.MoveFreezing
+	}))
+	w.inventory(t)
 }
 
 // inCeph has both data servers use one Ceph file system: fs-1 is another pod in front of the same directories.

@@ -34,6 +34,7 @@ type Owner struct {
 	refuse func(op, path string) nfsv4.Nfsstat4
 	calls  map[string]int
 	hidden map[string]bool
+	frozen map[string]bool
 	// files are how many each directory has beside its directories.
 	files map[string]int
 }
@@ -42,7 +43,7 @@ type Owner struct {
 // server's. At its one port it takes compounds in mutual TLS, and nothing but NULL without. It ends with the test.
 func Start(t testing.TB, name, dataServer string) *Owner {
 	t.Helper()
-	o := &Owner{dirs: map[string]Directory{"/": {Mode: 0o755}}, calls: map[string]int{}, hidden: map[string]bool{}, files: map[string]int{}}
+	o := &Owner{dirs: map[string]Directory{"/": {Mode: 0o755}}, calls: map[string]int{}, hidden: map[string]bool{}, frozen: map[string]bool{}, files: map[string]int{}}
 	sessions, err := session.New(session.Config{Handler: o, Owner: name, Scope: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +126,13 @@ func (o *Owner) names(dir string) []string {
 	return out
 }
 
+// Freeze has a LOOKUP of a name wait, as ganesha does for a directory that moves.
+func (o *Owner) Freeze(name string, frozen bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.frozen[name] = frozen
+}
+
 // Refuse has changes asked about first: op is CREATE, REMOVE, RENAME or SETATTR.
 func (o *Owner) Refuse(f func(op, path string) nfsv4.Nfsstat4) {
 	o.mu.Lock()
@@ -164,6 +172,9 @@ func (c *compound) Do(_ context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 	case *nfsv4.NfsArgop4_OP_VERIFY: // clients ask whether it is a directory; all are
 	case *nfsv4.NfsArgop4_OP_LOOKUP:
 		p := path.Join(c.current, a.Oplookup.Objname)
+		if c.o.frozen[p] {
+			return session.Fail(op, nfsv4.NFS4ERR_DELAY)
+		}
 		if _, ok := c.o.dirs[p]; !ok || c.o.hidden[p] {
 			return session.Fail(op, nfsv4.NFS4ERR_NOENT)
 		}

@@ -59,6 +59,8 @@ type Directory struct {
 	RemovalRefused bool
 	// LossID is the ID of the loss of a Missing directory; "": it was not checked yet.
 	LossID string
+	// Move is the ID of its move between volumes; "" if it does not move.
+	Move string
 	// RootID is the identity of the root of a Single share; "" if it is not known.
 	RootID string
 	// Modified, Changed and Accessed are zero until something set them.
@@ -83,7 +85,7 @@ func NewDirectory(o *internalv1.ShareDirectory) *Directory {
 		Name: o.Name, UID: string(o.UID), Identity: o.Spec.Identity, Share: o.Spec.FileShareRef.Name, Path: o.Spec.Path, Server: o.Spec.DataServerRef.Name,
 		Mode: ParseMode(o.Spec.Mode), State: o.State(), RenamedFrom: o.Spec.RenamedFrom, Created: o.CreationTimestamp.Time,
 		MadeBy: o.Annotations[MadeByAnnotation], RemoveWhenEmpty: o.Spec.Removal == internalv1.RemovalWhenEmpty,
-		RemovalRefused: o.Status.RemovalRefusedTime != nil, LossID: o.Status.LossID, RootID: o.Status.RootID,
+		RemovalRefused: o.Status.RemovalRefusedTime != nil, LossID: o.Status.LossID, RootID: o.Status.RootID, Move: o.Spec.Move.ID,
 	}
 	// Resource versions of one kind may be compared as numbers (KEP-5504).
 	r.Version, _ = strconv.ParseUint(o.ResourceVersion, 10, 64)

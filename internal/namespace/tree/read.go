@@ -250,6 +250,18 @@ next:
 	return out
 }
 
+// HasMove tells whether a ShareDirectory of a share has a move between volumes.
+func (t *Tree) HasMove(share, id string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	for _, r := range t.directories[share] {
+		if r.Move == id {
+			return true
+		}
+	}
+	return false
+}
+
 // DirectoriesOn are the ShareDirectories of a share's directories on a volume, by path.
 func (t *Tree) DirectoriesOn(share string, slot Slot) []*Directory {
 	t.mu.RLock()
