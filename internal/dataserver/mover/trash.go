@@ -77,7 +77,7 @@ func exportsOf(journals []*journal) map[exportOf]bool {
 	return exports
 }
 
-// hasRoomFor tells whether ganesha can be told of one more directory of an export in the trash.
+// hasRoomFor tells whether the list has room for one more directory of an export in the trash.
 func hasRoomFor(all []*journal, export exportOf) error {
 	exports := exportsOf(slices.DeleteFunc(slices.Clone(all), func(j *journal) bool { return j.Stage != stageLeft }))
 	exports[export] = true

@@ -107,7 +107,7 @@ func (k *Leader) scan(ctx context.Context, t task) error {
 		k.lookAgain(t)
 	}
 	if result.moving != "" {
-		// One of the two data servers gives it its name back, in a minute or two. Before that nobody knows which path it has.
+		// One of the two data servers gives it its name back, in a minute or two. Before that it is not known which path it has.
 		return fmt.Errorf("%q on data server %s is a directory of share %s that moves and whose ShareDirectory is lost: it is not known which one until it has its name back", result.moving, server.Name, share.Name)
 	}
 	return k.reportInventory(ctx, share, server.Name, export, result)

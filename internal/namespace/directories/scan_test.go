@@ -75,7 +75,7 @@ func TestAVolumeWithADirectoryOnItsWayIsLookedAtAgain(t *testing.T) {
 	if err := w.leader.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: naming.ShareExport("s", "fs-0")}, export); err != nil || export.Status.Inventory.FileShareUID != "" {
 		t.Errorf("the inventory is %+v, %v", export.Status.Inventory, err)
 	}
-	// As long as its ShareDirectory is there, nobody gets its path.
+	// As long as its ShareDirectory is there, its path is not given away.
 	w.leader.Tree.SetDirectory(left("p/a", internalv1.DirectoryReady, func(o *internalv1.ShareDirectory) {
 		o.Spec.Move.ID, o.Spec.Move.Step = move, internalv1.MoveFreezing
 	}))
