@@ -24,6 +24,8 @@ type addressState struct {
 	changes *rate.Limiter
 	running chan struct{}
 	waiting int
+	// expected: a client is about to be added, so the address is not forgotten while room is made for it.
+	expected bool
 	// alone has an element while a change is beyond the rate, oneByOne is the rate of these.
 	alone    chan struct{}
 	oneByOne *rate.Limiter
@@ -48,7 +50,7 @@ func (s *Server) addressOf(caller rpc.Caller) *addressState {
 // forget drops the state of addresses that hold nothing and have not changed anything for a while.
 func (s *Server) forget() {
 	for address, a := range s.addresses {
-		if len(a.clients) == 0 && len(a.running) == 0 && a.waiting == 0 && a.changes.TokensAt(s.now()) >= float64(s.limits.ChangeBurst) {
+		if !a.expected && len(a.clients) == 0 && len(a.running) == 0 && a.waiting == 0 && a.changes.TokensAt(s.now()) >= float64(s.limits.ChangeBurst) {
 			delete(s.addresses, address)
 		}
 	}

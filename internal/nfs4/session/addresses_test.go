@@ -365,3 +365,51 @@ func TestListingsAskForMemory(t *testing.T) {
 		}
 	}
 }
+
+// A client that comes back after a long silence asks for another session, and no address may have more. It must not give its own place to itself: its
+// session would be one of no client, for ever, and such sessions would leave no room for others.
+func TestAClientThatComesBackDoesNotPushItselfOut(t *testing.T) {
+	for name, test := range map[string]struct {
+		limits session.Limits
+		silent time.Duration
+	}{
+		"at the limit of its address": {session.Limits{SessionsPerAddress: 2}, lease + time.Second},
+		"at the limit of all":         {session.Limits{Sessions: 2, SessionsPerAddress: 3}, 2*lease + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, test.limits)
+			id := exchanged(t, f.send(at(1), exchangeID("a", 1, 0)))
+			for i := range uint32(2) {
+				created(t, f.send(at(1), createSession(id.EirClientid, id.EirSequenceid+i)))
+			}
+			f.clock.advance(test.silent)
+			res := f.send(at(1), createSession(id.EirClientid, id.EirSequenceid+2))
+			if res.Status != nfsv4.NFS4ERR_DELAY && res.Status != nfsv4.NFS4ERR_STALE_CLIENTID {
+				t.Errorf("the third session: %v", nfsv4.Nfsstat4_name[res.Status])
+			}
+			f.clock.advance(48 * time.Hour)
+			f.Expire()
+			if got := f.Stats(); got.Clients != 0 || got.Sessions != 0 {
+				t.Errorf("days later there is %+v", got)
+			}
+		})
+	}
+}
+
+// An address whose state was forgotten while room was made for it has no second one beside the first.
+func TestALimitOfAnAddressHoldsWhileThereIsRoomForNoOther(t *testing.T) {
+	f := newFixture(t, session.Limits{Clients: 2, ClientsPerAddress: 1})
+	_, _ = f.clientAt(at(1), "a")
+	_, _ = f.clientAt(at(2), "b")
+	f.clock.advance(2*lease + time.Second) // Both are silent, and give their places.
+	f.send(at(9), sequence(sessionID{}, 0, 1))
+	f.clock.advance(time.Second)
+	for i := range 3 {
+		exchanged(t, f.send(at(3), exchangeID(fmt.Sprint("c", i), 1, 0)))
+		f.clock.advance(time.Second)
+	}
+	addresses, _ := f.Held()
+	if got := f.Stats(); got.Clients-got.ConfirmedClients != 1 || addresses == 0 {
+		t.Errorf("an address that may have one client has %d; there are %d addresses", got.Clients-got.ConfirmedClients, addresses)
+	}
+}

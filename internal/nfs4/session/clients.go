@@ -131,6 +131,8 @@ func (s *Server) exchangeID(from rpc.Caller, minorVersion uint32, args *nfsv4.Ex
 	owner := ownerAt(from.Door, args.EiaClientowner.CoOwnerid)
 	verifier := args.EiaClientowner.CoVerifier
 	address := s.addressOf(from)
+	address.expected = true
+	defer func() { address.expected = false }()
 	confirmed := s.confirmed.at(owner, address.address)
 	if confirmed != nil && confirmed.principal != caller && confirmed.lapsed(s.now(), s.lease) {
 		s.drop(confirmed)

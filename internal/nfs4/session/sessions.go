@@ -56,6 +56,7 @@ func (s *Server) createSession(from rpc.Caller, args *nfsv4.CreateSession4args) 
 	if args.CsaSequence != c.lastSequence+1 {
 		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_SEQ_MISORDERED)
 	}
+	c.renewed = s.now() // It is not silent, whatever room is made for its session.
 	// 3 and 4. Client ID confirmation and session creation. The Linux client counts its sequence ID up on any answer
 	// but NFS4ERR_DELAY, so all other errors take the slot too.
 	result, made := s.makeSession(c, args)
