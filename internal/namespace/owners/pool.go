@@ -43,9 +43,21 @@ type Pool struct {
 
 // lazy is a client that is dialled once at a time.
 type lazy struct {
-	mu     sync.Mutex
+	// lock guards the client; a channel, so that waiting for it ends with a context.
+	lock   chan struct{}
 	client *nfs.Client
 }
+
+func (l *lazy) acquire(ctx context.Context) error {
+	select {
+	case l.lock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *lazy) release() { <-l.lock }
 
 // NewPool makes a pool without sessions. It speaks with no server that calls itself otherwise than identity
 // says of its address ("" for any): what another one does not have proves nothing.
@@ -53,9 +65,12 @@ func NewPool(clientOwner string, identity func(address string) string, dial Dial
 	return &Pool{clientOwner: clientOwner, identity: identity, dial: dial, log: log, clients: map[string]*lazy{}}
 }
 
-var errClosed = errors.New("this namespace server is stopping")
+var (
+	errClosed = errors.New("this namespace server is stopping")
+	errGone   = errors.New("no data server has this address any more")
+)
 
-// client is the session with a data server.
+// client is the session with a data server. Who waits while another one makes it waits no longer than for that.
 func (p *Pool) client(ctx context.Context, address string) (*nfs.Client, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -64,18 +79,20 @@ func (p *Pool) client(ctx context.Context, address string) (*nfs.Client, error) 
 	}
 	l := p.clients[address]
 	if l == nil {
-		l = &lazy{}
+		l = &lazy{lock: make(chan struct{}, 1)}
 		p.clients[address] = l
 	}
 	p.mu.Unlock()
 
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if err := l.acquire(ctx); err != nil {
+		return nil, fmt.Errorf("reach data server %s: %w", address, err)
+	}
+	defer l.release()
 	if l.client != nil {
 		return l.client, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
 	c, err := nfs.Dial(ctx, address, nfs.Options{
 		ClientOwner: p.clientOwner, CallTimeout: callTimeout, Logger: p.log,
 		ServerOwner: func() string { return p.identity(address) }, Dial: p.dial,
@@ -83,8 +100,19 @@ func (p *Pool) client(ctx context.Context, address string) (*nfs.Client, error) 
 	if err != nil {
 		return nil, fmt.Errorf("reach data server %s: %w", address, err)
 	}
+	if !p.has(address, l) {
+		// Nobody would end it.
+		return nil, fmt.Errorf("reach data server %s: %w", address, errors.Join(errGone, c.Close(ctx)))
+	}
 	l.client = c
 	return c, nil
+}
+
+// has reports whether sessions with an address are still this one.
+func (p *Pool) has(address string, l *lazy) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.clients[address] == l
 }
 
 // Keep ends the sessions with data servers that are not among the addresses any more.
@@ -113,8 +141,11 @@ func (p *Pool) end(ctx context.Context, gone []*lazy) {
 	var ends sync.WaitGroup
 	for _, l := range gone {
 		ends.Go(func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
+			// If one is being made meanwhile, it is ended there.
+			if l.acquire(ctx) != nil {
+				return
+			}
+			defer l.release()
 			if l.client == nil {
 				return
 			}

@@ -1,9 +1,15 @@
 package owners
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"net"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
@@ -85,4 +91,41 @@ func TestOperationsGoToTheDataServerOfTheAddressAndNoOther(t *testing.T) {
 	if made := owner.Names("/s/0/p"); len(made) != 1 {
 		t.Errorf("made: %v", made)
 	}
+}
+
+// A data server's node is gone, and nothing answers. Who asks for it while another one does waits no longer than for one attempt to reach it: a hundred
+// requests waited for a hundred attempts, one after the other.
+func TestNobodyWaitsForTheAttemptsOfOthersToReachADataServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := func(ctx context.Context, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		pool := NewPool("test", func(string) string { return "" }, silent, slog.New(slog.DiscardHandler))
+		began := time.Now()
+		var calls sync.WaitGroup
+		for range 100 {
+			calls.Go(func() {
+				if _, err := pool.Stat(t.Context(), "10.9.0.1", "/s/0", nfs.Credentials{}); err == nil {
+					t.Error("a data server that does not answer is looked at")
+				}
+			})
+		}
+		ending, stop := context.WithCancel(t.Context())
+		calls.Go(func() {
+			if _, err := pool.Stat(ending, "10.9.0.1", "/s/0", nfs.Credentials{}); !errors.Is(err, context.Canceled) {
+				t.Errorf("who waits no longer got %v", err)
+			}
+			if took := time.Since(began); took != time.Second {
+				t.Errorf("who waits no longer than a second waited %s", took)
+			}
+		})
+		time.Sleep(time.Second)
+		stop()
+		calls.Wait()
+		if took := time.Since(began); took > dialTimeout {
+			t.Errorf("they waited %s", took)
+		}
+		pool.Close(t.Context())
+	})
 }
