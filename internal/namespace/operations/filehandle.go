@@ -43,8 +43,11 @@ func (c *compound) resolve(h *handle) (tree.Entry, nfsv4.Nfsstat4) {
 	if h.unentered != nil {
 		return *h.unentered, nfsv4.NFS4_OK
 	}
-	e, ok := c.h.Tree.Get(h.id)
-	if !ok || !c.sees(&e) {
+	e, ok, moving := c.h.Tree.Resolve(h.id)
+	switch {
+	case moving:
+		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
+	case !ok || !c.sees(&e):
 		return tree.Entry{}, nfsv4.NFS4ERR_STALE
 	}
 	return e, nfsv4.NFS4_OK
@@ -98,9 +101,9 @@ func (c *compound) putfh(object []byte) nfsv4.Nfsstat4 {
 	h := &handle{id: id}
 	e, status := c.resolve(h)
 	switch {
-	case status != nfsv4.NFS4_OK && c.h.Tree.Moving(id):
-		return nfsv4.NFS4ERR_DELAY
-	case status != nfsv4.NFS4_OK || e.Junction() != (kind == tree.HandleCreated):
+	case status != nfsv4.NFS4_OK:
+		return status
+	case e.Junction() != (kind == tree.HandleCreated):
 		return nfsv4.NFS4ERR_STALE
 	}
 	if kind == tree.HandleCreated {
@@ -201,6 +204,10 @@ func (c *compound) child(name string) (tree.Entry, nfsv4.Nfsstat4) {
 	// not be missing for a lookup.
 	if pending != nil && c.h.delays.delay("ShareDirectory "+pending.UID, false) {
 		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
+	}
+	// What is in a directory that has just gone, or is getting another name, is not missing in it.
+	if _, status := c.directory(); status != nfsv4.NFS4_OK {
+		return tree.Entry{}, status
 	}
 	return tree.Entry{}, nfsv4.NFS4ERR_NOENT
 }

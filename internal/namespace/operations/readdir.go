@@ -59,7 +59,14 @@ func (c *compound) list(dir *tree.Entry, args *nfsv4.Readdir4args) (nfsv4.Dirlis
 	after := args.Cookie
 	batch := min(max(left/entryBytes, 4), maxBatch)
 	for {
-		entries := c.entries(dir, after, batch)
+		entries, there := c.entries(dir, after, batch)
+		if !there {
+			// It has gone since it was looked up, or is getting another name: this is not its end.
+			if _, status := c.directory(); status != nfsv4.NFS4_OK {
+				return nfsv4.Dirlist4{}, status
+			}
+			continue
+		}
 		for i := range entries {
 			e := &entries[i]
 			if e.Junction() && !expectsAbsent(args.AttrRequest) {
@@ -89,16 +96,16 @@ func (c *compound) list(dir *tree.Entry, args *nfsv4.Readdir4args) (nfsv4.Dirlis
 	}
 }
 
-// entries are the next entries after a cookie that the caller sees, fewer than a batch only at the end.
-func (c *compound) entries(dir *tree.Entry, after uint64, batch int) []tree.Entry {
-	out := make([]tree.Entry, 0, min(batch, dir.Entries))
-	c.h.Tree.List(dir.ID, after, func(e *tree.Entry) bool {
+// entries are the next entries after a cookie that the caller sees, fewer than a batch only at the end. there: the directory is.
+func (c *compound) entries(dir *tree.Entry, after uint64, batch int) (out []tree.Entry, there bool) {
+	out = make([]tree.Entry, 0, min(batch, dir.Entries))
+	there = c.h.Tree.List(dir.ID, after, func(e *tree.Entry) bool {
 		if dir.Share != nil || c.sees(e) {
 			out = append(out, *e)
 		}
 		return len(out) < batch
 	})
-	return out
+	return out, there
 }
 
 // expectsAbsent tells whether a READDIR with these attributes may list junctions: it asks for

@@ -7,6 +7,8 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
@@ -104,5 +106,70 @@ func TestWhatIsMadeMeanwhileIsNotMissing(t *testing.T) {
 				t.Fatalf("%s: %s in round %d", name, nfs.StatusName(status), i)
 			}
 		}
+	}
+}
+
+// A directory that is being renamed has no name for a moment, and is known by its handle again after it. Whoever has the handle is put off, and never learns that
+// it is gone. A share that goes takes all that is in it along: whoever is in it learns that, and not that a name is missing.
+func TestWhatGoesOrMovesMeanwhileIsNotMistaken(t *testing.T) {
+	w := newWorld(t)
+	at := func(path string) []byte {
+		e, _ := w.handler.Tree.At(path)
+		return tree.EncodeHandle(tree.HandleDirectory, e.ID)
+	}
+	for i := range 20_000 {
+		from, to := "a", "b"
+		if i%2 == 1 {
+			from, to = to, from
+		}
+		old := directory("open", from, "", internalv1.DirectoryReady, 1000+3*i)
+		old.Spec.Identity = "always the same"
+		w.handler.Tree.SetDirectory(old)
+		next := directory("open", to, "", internalv1.DirectoryRenaming, 1001+3*i)
+		next.Spec.Identity = old.Spec.Identity
+		ready := next.DeepCopy()
+		ready.ResourceVersion, ready.Status.State = fmt.Sprint(1002+3*i), internalv1.DirectoryReady
+		handle, done := at("/open/"+from), make(chan struct{})
+		go func() {
+			defer close(done)
+			w.handler.Tree.SetDirectory(next)
+			w.handler.Tree.DeleteDirectory("open", from, string(old.UID))
+			w.handler.Tree.SetDirectory(ready)
+		}()
+		ops := []nfsv4.NfsArgop4{putfh(handle)}
+		for range 16 {
+			ops = append(ops, &nfsv4.NfsArgop4_OP_ACCESS{}, ops[0])
+		}
+		_, status := w.do(rootUser, ops...)
+		<-done
+		w.handler.Tree.DeleteDirectory("open", to, string(ready.UID))
+		if status != nfsv4.NFS4_OK && status != nfsv4.NFS4ERR_DELAY {
+			t.Fatalf("round %d of a rename: %s", i, nfs.StatusName(status))
+		}
+	}
+	whole := fleet.ShareOf(share("open", "/open", func(s *v1alpha1.FileShareSpec) { s.Depth, s.Mode = 2, "0777" }))
+	for i := range 20_000 {
+		handle, done := at("/open"), make(chan struct{})
+		go func() {
+			defer close(done)
+			w.handler.Tree.DeleteShare("open")
+		}()
+		_, status := w.do(rootUser, putfh(handle), lookup("plain"))
+		<-done
+		w.handler.Tree.SetShare(whole)
+		if status != nfsv4.NFS4_OK && status != nfsv4.NFS4ERR_STALE {
+			t.Fatalf("round %d of a share that goes: %s", i, nfs.StatusName(status))
+		}
+	}
+}
+
+func TestAListOfADirectoryThatIsGoneIsNotAtItsEnd(t *testing.T) {
+	w := newWorld(t)
+	c := w.handler.Begin(t.Context(), rootUser, 2).(*compound)
+	dir, _ := w.handler.Tree.At("/open/plain")
+	c.current = &handle{id: dir.ID}
+	w.handler.Tree.DeleteShare("open")
+	if _, status := c.list(&dir, &nfsv4.Readdir4args{Maxcount: 4096}); status != nfsv4.NFS4ERR_STALE {
+		t.Errorf("%s", nfs.StatusName(status))
 	}
 }

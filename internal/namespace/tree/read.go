@@ -72,11 +72,15 @@ func (t *Tree) At(path string) (Entry, bool) {
 	return t.entry(n), true
 }
 
-// Moving tells whether the directory with an identity is getting another name: for a moment it has none.
-func (t *Tree) Moving(id ID) bool {
+// Resolve is Get. moving: there is none, because the directory is getting another name: for a moment it has none.
+func (t *Tree) Resolve(id ID) (e Entry, ok, moving bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.moving[id] != ""
+	n := t.nodes[id]
+	if n == nil {
+		return Entry{}, false, t.moving[id] != ""
+	}
+	return t.entry(n), true, false
 }
 
 // Parent is the directory above one; false for the root and for what is gone.
@@ -128,21 +132,22 @@ func (t *Tree) Pending(dir ID, name string) *Directory {
 }
 
 // List calls yield for the entries of a directory that come after a cookie, in the
-// order of their cookies, until it returns false. It holds the tree's lock: yield must not call the tree.
-func (t *Tree) List(dir ID, after uint64, yield func(*Entry) bool) {
+// order of their cookies, until it returns false. It holds the tree's lock: yield must not call the tree. false: there is no such directory (any more).
+func (t *Tree) List(dir ID, after uint64, yield func(*Entry) bool) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	n := t.nodes[dir]
 	if n == nil {
-		return
+		return false
 	}
 	i, _ := slices.BinarySearchFunc(n.order, after+1, byCookie)
 	for ; i < len(n.order); i++ {
 		e := t.entry(n.order[i])
 		if !yield(&e) {
-			return
+			break
 		}
 	}
+	return true
 }
 
 // Share is a share that is shown.

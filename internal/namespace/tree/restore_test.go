@@ -40,3 +40,19 @@ func TestWhatTheAPIHasAgainIsTaken(t *testing.T) {
 		t.Error("a watch that is late brings back what was deleted twice")
 	}
 }
+
+// A watch that was interrupted tells of a deletion and of what was made in its place in one event. The renamed directory that is gone is not waited for.
+func TestARenameThatAnotherDirectoryHasReplacedIsOver(t *testing.T) {
+	tree := New("fs")
+	renaming := newDirectory("s", "a", "fs-0", internalv1.DirectoryRenaming, 5)
+	renaming.UID, renaming.Spec.Identity = "first", "kept"
+	tree.SetDirectory(renaming)
+	id := directoryID(NewDirectory(renaming))
+	if _, _, moving := tree.Resolve(id); !moving {
+		t.Error("it is not getting its name")
+	}
+	tree.SetDirectory(newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 9))
+	if _, ok, moving := tree.Resolve(id); ok || moving {
+		t.Error("it is getting its name for ever")
+	}
+}

@@ -177,6 +177,9 @@ func (t *Tree) setDirectory(o *internalv1.ShareDirectory, earlier bool) {
 		if !earlier && before.Version > r.Version || (before.Version == r.Version && before.UID == r.UID && r.Version != 0) {
 			return
 		}
+		if before.UID != r.UID {
+			t.follow(before, false) // A watch that was interrupted does not tell of its end.
+		}
 		r.keepMade(before)
 		t.count(before, -1)
 	}
