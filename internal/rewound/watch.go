@@ -11,7 +11,7 @@ import (
 const maxDeleted = 1 << 14
 
 // Watch calls back before an event that shows an earlier state of an object than an event before: an older version of it, or that it is there
-// although it was deleted. Events of one registration come one after the other, so the handler is for one of them.
+// although it was deleted. One that was there before another of its name is an earlier state, too: a watch that begins anew tells of both in one event. Events of one registration come one after the other, so the handler is for one of them.
 func Watch(inner toolscache.ResourceEventHandlerFuncs, back func(client.Object)) toolscache.ResourceEventHandlerFuncs {
 	deleted := lru.New(maxDeleted)
 	return toolscache.ResourceEventHandlerFuncs{
@@ -25,10 +25,14 @@ func Watch(inner toolscache.ResourceEventHandlerFuncs, back func(client.Object))
 			inner.OnAdd(object, false)
 		},
 		UpdateFunc: func(old, object any) {
-			if before, ok := old.(client.Object); ok {
-				if after, ok := object.(client.Object); ok && IsEarlier(after, before) {
-					back(after)
-				}
+			before, known := old.(client.Object)
+			after, ok := object.(client.Object)
+			if known && ok && isBefore(after, before) {
+				back(after)
+			}
+			if known && ok && after.GetUID() != before.GetUID() {
+				deleted.Add(before.GetUID(), true)
+				deleted.Remove(after.GetUID())
 			}
 			inner.OnUpdate(old, object)
 		},
@@ -47,9 +51,11 @@ func Watch(inner toolscache.ResourceEventHandlerFuncs, back func(client.Object))
 
 // IsEarlier tells whether an object is an earlier state of another one.
 func IsEarlier(object, than client.Object) bool {
-	if object.GetUID() != than.GetUID() {
-		return false
-	}
+	return object.GetUID() == than.GetUID() && isBefore(object, than)
+}
+
+// isBefore compares versions. Another object of the same name that was made later has a later version.
+func isBefore(object, than client.Object) bool {
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), than.GetResourceVersion())
 	return err == nil && order < 0
 }

@@ -36,7 +36,8 @@ func TestAnEarlierStateIsNoticedBeforeItIsTaken(t *testing.T) {
 		{func() { w.OnUpdate(object("a", "5"), object("a", "9")) }, []string{"update a"}},
 		{func() { w.OnUpdate(object("a", "9"), object("a", "9")) }, []string{"update a"}},
 		{func() { w.OnUpdate(object("a", "9"), object("a", "7")) }, []string{"back a", "update a"}},
-		{func() { w.OnUpdate(object("a", "9"), object("b", "7")) }, []string{"update b"}}, // Deleted and made again meanwhile.
+		{func() { w.OnUpdate(object("a", "9"), object("b", "12")) }, []string{"update b"}}, // Deleted and made again meanwhile.
+		{func() { w.OnUpdate(object("b", "12"), object("a", "9")) }, []string{"back a", "update a"}},
 		{func() { w.OnUpdate(object("a", "9"), object("a", "none")) }, []string{"update a"}},
 		{func() { w.OnDelete(object("a", "9")) }, []string{"delete a"}},
 		{func() { w.OnAdd(object("c", "3"), false) }, []string{"add c"}},
