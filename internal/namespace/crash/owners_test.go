@@ -17,6 +17,8 @@ import (
 type dataServers struct {
 	mu   sync.Mutex
 	dirs map[string]map[string]string
+	// denied is a path of a share in which nobody but root makes anything.
+	denied string
 }
 
 // at gives a data server's paths, with contents.
@@ -131,8 +133,13 @@ func (c *nfsClient) do(ctx context.Context, what, address, name string, call fun
 	return c.p.step(ctx, "NFS "+what+" "+address+name, func() error { return call(c.p.world.data) })
 }
 
-func (c *nfsClient) Mkdir(ctx context.Context, address, name string, _ nfs.Credentials, _ nfs.MkdirOptions) error {
-	return c.do(ctx, "mkdir", address, name, func(d *dataServers) error { return d.mkdir(address, name, "new") })
+func (c *nfsClient) Mkdir(ctx context.Context, address, name string, creds nfs.Credentials, _ nfs.MkdirOptions) error {
+	return c.do(ctx, "mkdir", address, name, func(d *dataServers) error {
+		if creds.UID != 0 && path.Dir(name) == "/s/0/"+d.denied {
+			return refused("CREATE", name, nfsv4.NFS4ERR_ACCESS)
+		}
+		return d.mkdir(address, name, "new")
+	})
 }
 
 func (c *nfsClient) Rmdir(ctx context.Context, address, name string, _ nfs.Credentials) error {

@@ -32,7 +32,7 @@ type attempts struct {
 }
 
 type attempt struct {
-	// mark identifies the attempt's object: its annotation or its UID.
+	// mark identifies the attempt's object: its annotation, its identity, or its UID and version.
 	mark string
 	at   time.Time
 }
@@ -63,6 +63,13 @@ func (a *attempts) take(key string) string {
 	return mark
 }
 
+// of returns an attempt, and leaves it where it is; "" if there is none.
+func (a *attempts) of(key string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.begun[key].mark
+}
+
 // hasAny reports whether there is an attempt to continue whose key begins like this.
 func (a *attempts) hasAny(prefix string) bool {
 	a.mu.Lock()
@@ -87,7 +94,7 @@ func (a *attempts) has(key string) bool {
 // two gets the answer of the first.
 func claimKey(share, rel string, spec *internalv1.ShareDirectorySpec) string {
 	if spec.RenamedFrom != "" {
-		return renameKey(share, spec.RenamedFrom, rel)
+		return strings.Join([]string{"claim", share, spec.RenamedFrom, rel}, "\x00")
 	}
 	r := tree.NewDirectory(&internalv1.ShareDirectory{Spec: *spec})
 	return makeKeys(share, rel) + fmt.Sprintf("%d %d %o", r.Owner, r.Group, r.Mode)
@@ -102,7 +109,15 @@ func renameKey(share, from, to string) string {
 	return strings.Join([]string{"rename", share, from, to}, "\x00")
 }
 
-func removeKey(o *internalv1.ShareDirectory) string { return "remove\x00" + string(o.UID) }
+func removeKey(share, rel string) string { return strings.Join([]string{"remove", share, rel}, "\x00") }
+
+// removalOf is the mark of a removal: nobody has changed the ShareDirectory since, if it is the same still.
+func removalOf(o *internalv1.ShareDirectory) string { return string(o.UID) + " " + o.ResourceVersion }
+
+// rememberRemoval keeps a removal whose outcome is not known.
+func (s *Service) rememberRemoval(o *internalv1.ShareDirectory) {
+	s.attempts.put(removeKey(o.Spec.FileShareRef.Name, o.Spec.Path), removalOf(o), s.Clock.Now())
+}
 
 // newMark is what an attempt writes into its object.
 func newMark() string { return string(uuid.NewUUID()) }

@@ -208,25 +208,28 @@ func (k *Leader) removeEmpty(ctx context.Context, share *tree.Share, r *tree.Dir
 // completeRenaming finishes a rename: the owner has the directory under one of its two names.
 func (k *Leader) completeRenaming(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	r := tree.NewDirectory(directory)
-	renamed := false
+	newThere, oldThere := false, false
 	if r.Server != "" {
-		newThere, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.Path)
-		if err != nil {
+		var err error
+		if newThere, err = k.exists(ctx, r.Server, r.Volume, share.Name, r.Path); err != nil {
 			return err
 		}
-		oldThere, err := k.exists(ctx, r.Server, r.Volume, share.Name, r.RenamedFrom)
-		if err != nil {
+		if oldThere, err = k.exists(ctx, r.Server, r.Volume, share.Name, r.RenamedFrom); err != nil {
 			return err
 		}
-		renamed = newThere && !oldThere
-	} else {
+	}
+	old, err := k.get(ctx, r.Share, r.RenamedFrom)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if err != nil || !sameDirectory(old, directory) {
+		old = nil // What has the old name now was made after the rename.
+	}
+	renamed := newThere && (!oldThere || old == nil)
+	if r.Server == "" {
 		// It exists in the namespace only: it is renamed when the old ShareDirectory is deleted. If some directories
 		// below it were moved, the rest must follow.
-		old, err := k.get(ctx, r.Share, r.RenamedFrom)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-		renamed = err != nil
+		renamed = old == nil
 		if !renamed && (old.State() == internalv1.DirectoryRemoving || k.Tree.Below(r.Share, r.Path)) {
 			if status, _ := k.move(ctx, share, r.RenamedFrom, r.Path, root); status != nfsv4.NFS4_OK {
 				return fmt.Errorf("go on with the rename of %s of share %s to %s: %s", r.RenamedFrom, r.Share, r.Path, nfs.StatusName(status))
@@ -242,14 +245,12 @@ func (k *Leader) completeRenaming(ctx context.Context, share *tree.Share, direct
 	case !renamed:
 		return k.undo(ctx, directory)
 	}
-	old, err := k.get(ctx, r.Share, r.RenamedFrom)
-	if err == nil && old.Spec.DataServerRef.Name == r.Server && ptr.Deref(old.Spec.Volume, 0) == r.Volume {
+	if old != nil {
 		directory.Status.ModifiedTime, directory.Status.ChangedTime = old.Status.ModifiedTime, old.Status.ChangedTime
 		directory.Status.AccessedTime = old.Status.AccessedTime
-		err = k.drop(ctx, old)
-	}
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
+		if err := k.drop(ctx, old); err != nil {
+			return err
+		}
 	}
 	return k.setState(ctx, directory, internalv1.DirectoryReady)
 }

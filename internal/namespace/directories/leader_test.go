@@ -17,6 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -58,8 +59,9 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	dial := owners.MutualTLS(ownertest.Identities(t), func(string) string { return naming.DataServerTLSName(ownertest.FileServerUID, "fs-0") })
 	pool := owners.NewPool("test", func(string) string { return "owner" }, dial, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { pool.Close(context.Background()) })
+	api := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&internalv1.ShareDirectory{}, &internalv1.ShareExport{})
 	w.leader = NewLeader(NewService(Config{
-		Tree: tr, Client: fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&internalv1.ShareDirectory{}, &internalv1.ShareExport{}).Build(), Owners: pool, KubeNamespace: "ns", FileServer: "fs",
+		Tree: tr, Client: api.WithInterceptorFuncs(w.watched()).Build(), Owners: pool, KubeNamespace: "ns", FileServer: "fs",
 		Replica: "me", Clock: w.clock, Log: slog.New(slog.DiscardHandler), Concurrent: 4, Timeout: 10 * time.Second,
 	}))
 	w.leader.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[task]())
@@ -69,6 +71,27 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	}
 	w.leader.unfinished, w.leader.scanned = map[task]unfinished{}, map[task]string{}
 	return w
+}
+
+// watched has the leader learn of each change of a ShareDirectory, as from a watch.
+func (w *world) watched() interceptor.Funcs {
+	tell := func(o client.Object) {
+		if directory, ok := o.(*internalv1.ShareDirectory); ok && w.leader != nil {
+			w.leader.Confirm(directory)
+		}
+	}
+	return interceptor.Funcs{
+		Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+			err := c.Update(ctx, o, opts...)
+			tell(o)
+			return err
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, part string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			err := c.SubResource(part).Update(ctx, o, opts...)
+			tell(o)
+			return err
+		},
+	}
 }
 
 // left is a ShareDirectory as it was left.

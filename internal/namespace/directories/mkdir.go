@@ -59,9 +59,8 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 	if s.leaving(share, req.Parent.Rel) {
 		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
 	}
-	if s.full(share) {
-		// The limit protects the API and is not exact: directories that are being made now can exceed it.
-		return tree.Entry{}, nfsv4.NFS4ERR_DQUOT
+	if status := s.hasRoom(ctx, share, rel); status != nfsv4.NFS4_OK {
+		return tree.Entry{}, status
 	}
 	if tree.Depth(rel) < share.Depth {
 		var directory *internalv1.ShareDirectory
@@ -125,6 +124,9 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 		return status
 	}
 	release()
+	if directory.State() != internalv1.DirectoryCreating {
+		return nfsv4.NFS4_OK // The leader has finished the earlier try.
+	}
 	if status := s.settleInPlace(ctx, share, directory); status != nfsv4.NFS4_OK {
 		return status
 	}
@@ -155,7 +157,9 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	case err != nil:
 		status := s.status("mkdir "+rel, err)
 		if err := s.drop(ctx, directory); err != nil {
-			s.Log.Warn("the ShareDirectory of a directory that was not made stays for the leader", "path", rel, "error", err)
+			// The leader would make what the client was refused.
+			s.attempts.put(key, directory.Annotations[tree.AttemptAnnotation], s.Clock.Now())
+			return s.status("take back "+rel, err)
 		}
 		return status
 	}
@@ -240,6 +244,8 @@ func (s *Service) claimOrResume(ctx context.Context, share *tree.Share, rel stri
 			var other *internalv1.ShareDirectory
 			other, err = s.get(ctx, share.Name, rel)
 			switch {
+			case err == nil && other.Annotations[tree.AttemptAnnotation] == mark && other.State() == internalv1.DirectoryRemoving:
+				resumed, pause = false, settlePause // The earlier try was finished, and another client removes it. It is made again.
 			case err == nil && other.Annotations[tree.AttemptAnnotation] == mark:
 				s.show(other)
 				if resumed && other.State() == internalv1.DirectoryRenaming {
@@ -255,6 +261,9 @@ func (s *Service) claimOrResume(ctx context.Context, share *tree.Share, rel stri
 				pause = settlePause
 			}
 		} else if refusedByAPI(err) {
+			if resumed {
+				s.attempts.put(key, mark, s.Clock.Now())
+			}
 			return nil, false, s.status("create ShareDirectory "+directory.Name, err)
 		}
 		if s.Clock.Now().After(until) || !s.pause(ctx, pause) {

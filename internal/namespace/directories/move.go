@@ -50,7 +50,7 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 	old, err := s.get(ctx, share.Name, from)
 	switch {
 	case apierrors.IsNotFound(err):
-		return s.moved(ctx, share, from, to), false
+		return s.moved(ctx, share, from, to, ""), false
 	case err != nil:
 		return s.status(what, err), false
 	}
@@ -60,11 +60,7 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 	case err != nil && !apierrors.IsNotFound(err):
 		return s.status(what, err), false
 	case ours && !sameDirectory(old, next):
-		// It was started for another directory of that name.
-		if err := s.undo(ctx, next); err != nil {
-			return s.status(what, err), false
-		}
-		return nfsv4.NFS4ERR_DELAY, false
+		return nfsv4.NFS4ERR_DELAY, false // It was begun for another directory of that name, and the leader finishes it.
 	case old.State() != internalv1.DirectoryReady && (old.State() != internalv1.DirectoryRemoving || !ours && !s.attempts.has(renameKey(share.Name, from, to))):
 		return nfsv4.NFS4ERR_DELAY, false // made, removed or renamed right now
 	}
@@ -74,8 +70,15 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 		defer cancel()
 		ctx = bounded
 	}
-	if err := s.lockForRename(ctx, old); err != nil {
+	known, err := s.lockForRename(ctx, old)
+	switch {
+	case err != nil:
 		return s.status(what, err), false
+	case !known && ours:
+		return nfsv4.NFS4ERR_DELAY, true
+	case !known:
+		s.unlock(ctx, old)
+		return nfsv4.NFS4ERR_DELAY, false
 	}
 	if ours {
 		err = s.hold(ctx, next)
@@ -141,12 +144,20 @@ func sameDirectory(old, next *internalv1.ShareDirectory) bool {
 		ptr.Deref(old.Spec.Volume, 0) == ptr.Deref(next.Spec.Volume, 0)
 }
 
-// lockForRename locks the old name: its state is Removing, and the directories on the owner show the result.
-func (s *Service) lockForRename(ctx context.Context, old *internalv1.ShareDirectory) error {
+// lockForRename locks the old name: its state is Removing, and the directories on the owner show the result. From then on others make nothing in a
+// directory above the depth (inPlace). known: the tree has what they made before.
+func (s *Service) lockForRename(ctx context.Context, old *internalv1.ShareDirectory) (known bool, err error) {
+	heard := s.listen(old.UID)
 	if old.State() == internalv1.DirectoryReady {
-		return s.setState(ctx, old, internalv1.DirectoryRemoving)
+		err = s.setState(ctx, old, internalv1.DirectoryRemoving)
+	} else {
+		err = s.hold(ctx, old)
 	}
-	return s.hold(ctx, old)
+	if err != nil || old.Spec.DataServerRef.Name != "" {
+		s.unlisten(heard, old.UID)
+		return true, err
+	}
+	return s.await(ctx, heard, old), nil
 }
 
 // unlock unlocks a directory that was not renamed.
@@ -156,15 +167,16 @@ func (s *Service) unlock(ctx context.Context, old *internalv1.ShareDirectory) {
 	}
 }
 
-// moved is the status of a move whose source is gone: another server has moved it, or is about to finish.
-func (s *Service) moved(ctx context.Context, share *tree.Share, from, to string) nfsv4.Nfsstat4 {
+// moved is the status of a move whose source is gone: another server has moved it, or is about to finish. identity is that of the directory;
+// "": any.
+func (s *Service) moved(ctx context.Context, share *tree.Share, from, to, identity string) nfsv4.Nfsstat4 {
 	next, err := s.get(ctx, share.Name, to)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nfsv4.NFS4ERR_NOENT
 	case err != nil:
 		return s.status("move "+from+" of share "+share.Name, err)
-	case next.Spec.RenamedFrom != from:
+	case next.Spec.RenamedFrom != from, identity != "" && next.Spec.Identity != identity:
 		return nfsv4.NFS4ERR_NOENT
 	case next.State() == internalv1.DirectoryRenaming && next.Spec.DataServerRef.Name != "":
 		return nfsv4.NFS4ERR_DELAY // renamed, or removed before: the leader checks

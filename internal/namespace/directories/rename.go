@@ -33,12 +33,19 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 	switch {
 	case apierrors.IsNotFound(err) && entry.Directory != nil:
 		s.Tree.DeleteDirectory(entry.Share.Name, entry.Directory.Path, entry.Directory.UID)
-		return nfsv4.NFS4ERR_NOENT
+		return s.renamed(ctx, entry.Share, entry.Rel, rel)
 	case apierrors.IsNotFound(err):
 		return nfsv4.NFS4ERR_PERM // an implied directory has no ShareDirectory to rename
 	case err != nil:
 		return s.status("rename "+entry.Path, err)
-	case entry.Junction() && entry.Target.Address == "":
+	case entry.Junction() && entry.Target.Address == "", !s.isAsJudged(&entry):
+		return nfsv4.NFS4ERR_DELAY
+	}
+	if identity := s.attempts.of(key); identity != "" && identity != renamedSpec(old).Identity {
+		// What has the old name was made after an earlier try had renamed the directory.
+		if status := s.renamed(ctx, entry.Share, entry.Rel, rel); status == nfsv4.NFS4_OK {
+			return status
+		}
 		return nfsv4.NFS4ERR_DELAY
 	}
 	if parent.Rel != "" && s.leaving(entry.Share, parent.Rel) {
@@ -72,7 +79,34 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 	}
 	if status == nfsv4.NFS4ERR_DELAY && (begun || resumes) {
 		// It is not known whether it was renamed. The client repeats the request, or the leader checks.
-		s.attempts.put(key, newMark(), s.Clock.Now())
+		s.attempts.put(key, renamedSpec(old).Identity, s.Clock.Now())
+	}
+	if status != nfsv4.NFS4ERR_DELAY {
+		s.attempts.take(key)
+	}
+	return status
+}
+
+// Renamed implements operations.Mutator.
+func (s *Service) Renamed(ctx context.Context, parent tree.Entry, name string, to tree.Entry, toName string) nfsv4.Nfsstat4 {
+	ctx, done, ok := s.begin(ctx)
+	if !ok {
+		return nfsv4.NFS4ERR_DELAY
+	}
+	defer done()
+	return s.renamed(ctx, parent.Share, strings.TrimPrefix(parent.Rel+"/"+name, "/"), strings.TrimPrefix(to.Rel+"/"+toName, "/"))
+}
+
+// renamed is the status of a rename whose source is gone: it got no answer at first, and was made, maybe by the leader.
+func (s *Service) renamed(ctx context.Context, share *tree.Share, from, to string) nfsv4.Nfsstat4 {
+	key := renameKey(share.Name, from, to)
+	identity := s.attempts.of(key)
+	if identity == "" {
+		return nfsv4.NFS4ERR_NOENT
+	}
+	status := s.moved(ctx, share, from, to, identity)
+	if status != nfsv4.NFS4ERR_DELAY {
+		s.attempts.take(key)
 	}
 	return status
 }
@@ -117,7 +151,7 @@ func renamedSpec(old *internalv1.ShareDirectory) internalv1.ShareDirectorySpec {
 func (s *Service) endRename(ctx context.Context, old, next *internalv1.ShareDirectory, was *tree.Entry) error {
 	s.emptying(ctx, was)
 	next.Status.ModifiedTime = tree.FormatTime(was.Modified)
-	next.Status.ChangedTime = tree.FormatTime(s.Clock.Now())
+	next.Status.ChangedTime = tree.FormatTime(latest(s.Clock.Now(), was.Changed))
 	next.Status.AccessedTime = old.Status.AccessedTime
 	if err := s.drop(ctx, old); err != nil {
 		return err

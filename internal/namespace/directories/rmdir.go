@@ -2,6 +2,7 @@ package directories
 
 import (
 	"context"
+	"strings"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +25,25 @@ func (s *Service) Rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 	return s.rmdir(ctx, entry, caller)
 }
 
+// Removed implements operations.Mutator.
+func (s *Service) Removed(parent tree.Entry, name string) bool {
+	return s.attempts.take(removeKey(parent.Share.Name, strings.TrimPrefix(parent.Rel+"/"+name, "/"))) != ""
+}
+
+// rmdir removes a directory. If that got no answer at first and the leader has finished it since, it is done, too.
 func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Credentials) nfsv4.Nfsstat4 {
+	status := s.remove(ctx, entry, caller)
+	if status == nfsv4.NFS4ERR_DELAY {
+		return status
+	}
+	begun := s.attempts.take(removeKey(entry.Share.Name, entry.Rel))
+	if status == nfsv4.NFS4ERR_NOENT && entry.Directory != nil && strings.HasPrefix(begun, entry.Directory.UID+" ") {
+		return nfsv4.NFS4_OK
+	}
+	return status
+}
+
+func (s *Service) remove(ctx context.Context, entry tree.Entry, caller tree.Credentials) nfsv4.Nfsstat4 {
 	if !entry.Junction() {
 		return s.rmdirPlain(ctx, entry)
 	}
@@ -39,7 +58,7 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
 		if !answered(err) {
 			// It is not known whether it was removed. The client repeats the request, or the leader checks.
-			s.attempts.put(removeKey(directory), string(directory.UID), s.Clock.Now())
+			s.rememberRemoval(directory)
 		} else {
 			if err := s.setState(ctx, directory, internalv1.DirectoryReady); err != nil {
 				s.Log.Warn("a removal that was refused is left to the leader", "path", entry.Path, "error", err)
@@ -49,7 +68,7 @@ func (s *Service) rmdir(ctx context.Context, entry tree.Entry, caller tree.Crede
 	}
 	s.emptying(ctx, &entry)
 	if err := s.drop(ctx, directory); err != nil {
-		s.attempts.put(removeKey(directory), string(directory.UID), s.Clock.Now())
+		s.rememberRemoval(directory)
 		return s.status("rmdir "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK
@@ -66,7 +85,7 @@ func (s *Service) rmdirOnOwner(ctx context.Context, directory *internalv1.ShareD
 	return s.Owners.Rmdir(ctx, address, tree.ExportPath(r.Share, r.Volume, r.Path), credentials(caller))
 }
 
-// lock writes the first state of a change. If another change is in progress, the client must try again.
+// lock writes the first state of a removal. If another change is in progress, the client must try again.
 func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.DirectoryState) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {
 	directory, err := s.get(ctx, entry.Share.Name, entry.Directory.Path)
 	switch {
@@ -75,7 +94,12 @@ func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.
 		return nil, nfsv4.NFS4ERR_NOENT
 	case err != nil:
 		return nil, s.status("read the ShareDirectory of "+entry.Path, err)
-	case directory.State() == state && s.attempts.take(removeKey(directory)) != "":
+	case !s.isAsJudged(entry):
+		return nil, nfsv4.NFS4ERR_DELAY
+	case directory.State() == state && s.attempts.of(removeKey(entry.Share.Name, entry.Rel)) == removalOf(directory):
+		if err := s.hold(ctx, directory); err != nil {
+			return nil, s.status("go on with a change of "+entry.Path, err)
+		}
 		return directory, nfsv4.NFS4_OK
 	case directory.State() == internalv1.DirectoryMissing && state == internalv1.DirectoryRemoving:
 		// A client that may remove it gives it up. The owner confirms that it does not have it.
@@ -91,6 +115,13 @@ func (s *Service) lock(ctx context.Context, entry *tree.Entry, state internalv1.
 		return nil, s.status("begin a change of "+entry.Path, err)
 	}
 	return directory, nfsv4.NFS4_OK
+}
+
+// isAsJudged reports whether an entry is the one that the caller's permissions were judged by. One that another server has made in its place, or given
+// another owner, the tree has by now.
+func (s *Service) isAsJudged(entry *tree.Entry) bool {
+	now, ok := s.Tree.Get(entry.ID)
+	return ok && now.Path == entry.Path && now.Owner == entry.Owner
 }
 
 // rmdirPlain removes a directory above the depth. Its copies on the owners, from earlier directories below it, are
@@ -125,7 +156,7 @@ func (s *Service) rmdirPlain(ctx context.Context, entry tree.Entry) nfsv4.Nfssta
 	}
 	s.emptying(ctx, &entry)
 	if err := s.drop(ctx, directory); err != nil {
-		s.attempts.put(removeKey(directory), string(directory.UID), s.Clock.Now())
+		s.rememberRemoval(directory)
 		return s.status("rmdir "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK

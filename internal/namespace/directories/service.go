@@ -229,8 +229,8 @@ func (s *Service) undo(ctx context.Context, o *internalv1.ShareDirectory) error 
 	return nil
 }
 
-// hold keeps the Leader from undoing a rename that this server continues: the Leader waits after each change of an
-// object.
+// hold keeps the Leader from undoing a change that this server continues: the Leader waits after each change of an
+// object. The error is a conflict if another server has changed the object.
 func (s *Service) hold(ctx context.Context, o *internalv1.ShareDirectory) error {
 	next := o.DeepCopy()
 	if next.Annotations == nil {
@@ -238,7 +238,7 @@ func (s *Service) hold(ctx context.Context, o *internalv1.ShareDirectory) error 
 	}
 	next.Annotations[tree.AttemptAnnotation] = newMark()
 	if err := s.Client.Update(ctx, next); err != nil {
-		return fmt.Errorf("go on with a rename at %s of share %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, err)
+		return fmt.Errorf("go on with a change of %s of share %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, err)
 	}
 	*o = *next
 	s.Tree.SetDirectory(o)

@@ -176,10 +176,7 @@ type statusPatch struct {
 
 // setTimes writes times that a client sets, and the time of the change. That time never goes back, even if clocks do.
 func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings, current *int64) error {
-	now := s.Clock.Now()
-	if entry.Changed.After(now) {
-		now = entry.Changed
-	}
+	now := latest(s.Clock.Now(), entry.Changed)
 	at := func(t *tree.TimeSetting, otherwise time.Time) string {
 		switch {
 		case t == nil:
@@ -197,6 +194,13 @@ func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *in
 	}
 	patch.Status.ObservedGeneration = current
 	return s.patchStatus(ctx, directory, patch)
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func (s *Service) patchStatus(ctx context.Context, directory *internalv1.ShareDirectory, patch statusPatch) error {

@@ -29,6 +29,12 @@ func (c *compound) writable(dir *tree.Entry) (tree.Credentials, nfsv4.Nfsstat4) 
 	return creds, c.may(dir, tree.Write|tree.Execute)
 }
 
+// mayChange reports whether the caller may change a directory of a share.
+func (c *compound) mayChange(dir *tree.Entry) bool {
+	_, status := c.writable(dir)
+	return status == nfsv4.NFS4_OK && dir.Share != nil
+}
+
 // createStatus is the status of an object type for CREATE (RFC 8881 section 18.4.3). What a file system could
 // have and the namespace has not is NFS4ERR_PERM: NFS4ERR_BADTYPE would be "Unknown error 527" to a user of Linux.
 func createStatus(kind nfsv4.Createtype4) nfsv4.Nfsstat4 {
@@ -163,8 +169,11 @@ func mkdirRequest(args *nfsv4.Create4args, creds tree.Credentials) (MkdirRequest
 // remove is REMOVE (RFC 8881 section 18.25): rmdir.
 func (c *compound) remove(ctx context.Context, op *nfsv4.NfsArgop4_OP_REMOVE) nfsv4.NfsResop4 {
 	dir, e, creds, status := c.removable(ctx, c.current, op.Opremove.Target)
-	if status == nfsv4.NFS4_OK {
+	switch {
+	case status == nfsv4.NFS4_OK:
 		status = c.h.Mutator.Rmdir(ctx, e, creds)
+	case status == nfsv4.NFS4ERR_NOENT && c.mayChange(&dir) && c.h.Mutator.Removed(dir, op.Opremove.Target):
+		status = nfsv4.NFS4_OK
 	}
 	if status != nfsv4.NFS4_OK {
 		return session.Fail(op, status)
@@ -231,8 +240,15 @@ func (c *compound) rename(ctx context.Context, op *nfsv4.NfsArgop4_OP_RENAME) nf
 		return session.Fail(op, nfsv4.NFS4ERR_NOFILEHANDLE)
 	}
 	from, e, creds, status := c.removable(ctx, c.saved, args.Oldname)
-	if status == nfsv4.NFS4_OK {
-		status = checkName(args.Newname)
+	if status == nfsv4.NFS4_OK || status == nfsv4.NFS4ERR_NOENT {
+		if name := checkName(args.Newname); name != nfsv4.NFS4_OK {
+			status = name
+		}
+	}
+	if status == nfsv4.NFS4ERR_NOENT && from.Share != nil && to.Share != nil && from.Share.Name == to.Share.Name && c.mayChange(&from) {
+		if status = c.h.Mutator.Renamed(ctx, from, args.Oldname, to, args.Newname); status == nfsv4.NFS4_OK {
+			return c.renamed(&from, &to)
+		}
 	}
 	if status == nfsv4.NFS4_OK {
 		status = c.renameTarget(&from, &to, &e, args.Newname)
@@ -243,8 +259,12 @@ func (c *compound) rename(ctx context.Context, op *nfsv4.NfsArgop4_OP_RENAME) nf
 	if status != nfsv4.NFS4_OK {
 		return session.Fail(op, status)
 	}
+	return c.renamed(&from, &to)
+}
+
+func (c *compound) renamed(from, to *tree.Entry) nfsv4.NfsResop4 {
 	return &nfsv4.NfsResop4_OP_RENAME{Oprename: &nfsv4.Rename4res_NFS4_OK{
-		Resok4: nfsv4.Rename4resok{SourceCinfo: c.changes(&from), TargetCinfo: c.changes(&to)},
+		Resok4: nfsv4.Rename4resok{SourceCinfo: c.changes(from), TargetCinfo: c.changes(to)},
 	}}
 }
 

@@ -24,6 +24,10 @@ type Mutator interface {
 	Rename(ctx context.Context, entry, parent tree.Entry, name string, caller tree.Credentials) nfsv4.Nfsstat4
 	// Begun reports whether a mkdir of a name is to be gone on with here: it got no answer, and what has the name may be its own.
 	Begun(parent tree.Entry, name string) bool
+	// Removed reports whether an rmdir of a name that is gone got no answer, and is done. It tells so once.
+	Removed(parent tree.Entry, name string) bool
+	// Renamed is the status of a rename of a name that is gone: NFS4_OK if it got no answer, and is done; it tells so once.
+	Renamed(ctx context.Context, parent tree.Entry, name string, to tree.Entry, toName string) nfsv4.Nfsstat4
 	// Refresh has the tree show a name of a directory as the API has it now, not as it was a moment ago. there: the API has it. The tree may
 	// show another one at once, that was made and removed before: a watch that was cut off brings all that it missed. Another status
 	// than NFS4_OK: it can't, and the client must try again.

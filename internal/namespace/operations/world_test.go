@@ -64,6 +64,12 @@ func (m *mutator) Rmdir(_ context.Context, e tree.Entry, _ tree.Credentials) nfs
 
 func (m *mutator) Begun(tree.Entry, string) bool { return false }
 
+func (m *mutator) Removed(tree.Entry, string) bool { return false }
+
+func (m *mutator) Renamed(context.Context, tree.Entry, string, tree.Entry, string) nfsv4.Nfsstat4 {
+	return nfsv4.NFS4ERR_NOENT
+}
+
 func (m *mutator) Refresh(_ context.Context, parent tree.Entry, name string) (bool, nfsv4.Nfsstat4) {
 	if m.refresh != nil {
 		m.refresh(parent, name)

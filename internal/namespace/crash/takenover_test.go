@@ -1,0 +1,145 @@
+package crash
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+)
+
+// during has a test go through with a quiet world of two namespace servers: clients ask the first, the second is the leader.
+func during(t *testing.T, do func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1, tree1)
+		end := w.begin()
+		time.Sleep(20 * time.Second)
+		w.mu.Lock()
+		w.trail = nil
+		w.mu.Unlock()
+		do(w)
+		w.cutNothing()
+		time.Sleep(quiet)
+		if faults := w.faults(); len(faults) > 0 {
+			t.Error(faults)
+		}
+		if t.Failed() {
+			t.Log("\n" + strings.Join(w.trail, "\n"))
+		}
+		end()
+	})
+}
+
+// cutOff has a process not reach the API for a while from a call on; the call itself is executed.
+func (w *world) cutOff(p *process, from string, length time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var since time.Time
+	w.cutting = func(_ int, who *process, what string) mode {
+		switch {
+		case who != p:
+		case since.IsZero() && strings.HasPrefix(what, from):
+			since = time.Now()
+		case !since.IsZero() && time.Since(since) < length && strings.HasPrefix(what, "API"):
+			return refuse
+		}
+		return fine
+	}
+}
+
+// A namespace server does not reach the API after a data server has made a change. The leader finishes the change before the client asks again, and the client
+// does not get NFS4ERR_NOENT for what it has done itself.
+func TestAChangeThatTheLeaderFinishedIsAnsweredAsDone(t *testing.T) {
+	for _, r := range []request{
+		{op: "rmdir", path: "p/a"},
+		{op: "rmdir", path: "q"},
+		{op: "rename", path: "p/full", to: "p/n"},
+		{op: "rename", path: "p/full", to: "q/n"},
+		{op: "rename", path: "p", to: "n"},
+	} {
+		from := "NFS " + r.op
+		if r.path == "p" {
+			from = "API delete p"
+		}
+		t.Run(strings.ReplaceAll(r.String(), "/", "-"), func(t *testing.T) {
+			during(t, func(w *world) {
+				w.cutOff(w.processes[0], from, 40*time.Second)
+				if got := w.do(r); got.status != nfsv4.NFS4_OK {
+					t.Errorf("%s: %s", r, nfsv4.Nfsstat4_name[got.status])
+				}
+				// Only once.
+				if got := w.do(r); got.status != nfsv4.NFS4ERR_NOENT {
+					t.Errorf("%s again: %s", r, nfsv4.Nfsstat4_name[got.status])
+				}
+			})
+		})
+	}
+}
+
+// A rename was answered, and the API did not take that the new name is Ready. Then the old name is made again. The leader, which finishes the rename, takes away
+// neither.
+func TestAnUnfinishedRenameIsNotUndoneBecauseItsOldNameWasMadeAgain(t *testing.T) {
+	for _, r := range []request{
+		{op: "rename", path: "p/a", to: "p/n"},
+		{op: "rename", path: "p/full", to: "p/n"},
+		{op: "rename", path: "q", to: "n"},
+		{op: "rename", path: "p", to: "n"},
+	} {
+		for _, m := range []mode{refuse, dieBefore} {
+			t.Run(strings.ReplaceAll(r.String(), "/", "-")+" "+string(m), func(t *testing.T) {
+				during(t, func(w *world) {
+					identity := string(w.find(r.path).UID)
+					w.cutReady(r.to, m)
+					if got := send(w.serving(0), r); got != nfsv4.NFS4_OK && m == refuse {
+						t.Errorf("%s: %s", r, nfsv4.Nfsstat4_name[got])
+					}
+					w.cutNothing()
+					if got := w.do(request{op: "mkdir", path: r.path}); got.status != nfsv4.NFS4_OK {
+						t.Errorf("mkdir %s: %s", r.path, nfsv4.Nfsstat4_name[got.status])
+					}
+					time.Sleep(quiet)
+					left := w.layout()
+					for _, path := range []string{r.path, r.to} {
+						if _, there := left[path]; !there {
+							t.Errorf("%s is not there: %v", path, left)
+						}
+					}
+					if o := w.find(r.to); o != nil && o.Spec.Identity != identity {
+						t.Errorf("%s is another directory now", r.to)
+					}
+					if r.path == "p/full" && left[r.to] != "data" {
+						t.Errorf("the data is not at %s: %v", r.to, left)
+					}
+				})
+			})
+		}
+	}
+}
+
+// What another server has just made in a directory is renamed with it, although this server has not learned of it.
+func TestADirectoryIsRenamedWithWhatAnotherServerHasJustMadeInIt(t *testing.T) {
+	for lead := range 12 {
+		during(t, func(w *world) {
+			const prompt, late = 1, 0
+			w.mu.Lock()
+			w.lags = map[string]time.Duration{w.processes[late].name: time.Second}
+			w.mu.Unlock()
+			var made answer
+			var clients sync.WaitGroup
+			clients.Go(func() { made = w.doThrough(prompt, request{op: "mkdir", path: "q/new"}) })
+			time.Sleep(time.Duration(3*lead) * time.Millisecond)
+			renamed := w.doThrough(late, request{op: "rename", path: "q", to: "n"})
+			clients.Wait()
+			time.Sleep(quiet)
+			left := w.layout()
+			_, moved := left["n/new"]
+			_, stayed := left["q/new"]
+			if renamed.status != nfsv4.NFS4_OK || stayed || moved != (made.status == nfsv4.NFS4_OK) {
+				t.Errorf("%d ms later: mkdir %s, rename %s, and there is %v", 3*lead, nfsv4.Nfsstat4_name[made.status], nfsv4.Nfsstat4_name[renamed.status], left)
+			}
+		})
+	}
+}
