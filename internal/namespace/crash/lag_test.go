@@ -59,6 +59,15 @@ func TestAServerThatLearnsLateRefusesAndMakesWhatIsRight(t *testing.T) {
 		"an empty directory that another server has just made is replaced": {[]step{
 			{prompt, mkdir("q/n"), nfsv4.NFS4_OK}, {late, request{op: "rename", path: "p/full", to: "q/n"}, nfsv4.NFS4_OK},
 		}, "q/n", "p/full"},
+		"a directory that another server has just emptied is replaced": {[]step{
+			{prompt, mkdir("q/n"), nfsv4.NFS4_OK},
+			{late, mkdir("q/n"), nfsv4.NFS4ERR_EXIST},
+			{prompt, rmdir("q/n"), nfsv4.NFS4_OK},
+			{late, request{op: "rename", path: "r", to: "q"}, nfsv4.NFS4_OK},
+		}, "q/x", "r"},
+		"a directory that is not empty is not replaced": {[]step{
+			{late, request{op: "rename", path: "r", to: "p"}, nfsv4.NFS4ERR_EXIST},
+		}, "r/x", "p/x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 type dataServers struct {
 	mu   sync.Mutex
 	dirs map[string]map[string]string
-	// denied is a path of a share in which nobody but root makes anything.
+	// denied is a path of a share in which only root makes anything.
 	denied string
 }
 

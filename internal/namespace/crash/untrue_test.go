@@ -39,7 +39,7 @@ func (w *world) edit(path string, edit func(o *internalv1.ShareDirectory)) {
 }
 
 // A mkdir got no answer, and the leader finished it. When the client asks again, another one is removing the directory. It is made again after that: what is
-// being removed does not stay because the client is told that it is there.
+// being removed does not stay because the client learns that it is there.
 func TestAMkdirThatIsAskedForAgainWaitsForTheRemovalOfWhatItMade(t *testing.T) {
 	during(t, func(w *world) {
 		w.unanswered("p/n")
@@ -94,7 +94,7 @@ func TestARefusedMkdirIsNotMadeByTheLeader(t *testing.T) {
 	})
 }
 
-// A share may have one more directory, and two clients make it at the same time, or one whose first try got no answer. Nobody learns that the share is full.
+// A share may have one more directory, and two clients make it at the same time, or one whose first try got no answer. Neither learns that the share is full.
 func TestTheLastDirectoryOfAShareExistsForWhoeverMakesIt(t *testing.T) {
 	for lead := range 12 {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestTheLastDirectoryOfAShareExistsForWhoeverMakesIt(t *testing.T) {
 	}
 }
 
-// A user has removed a directory, and another one has made it. A server that has not heard of that lets nobody remove or rename it who was the owner of the first
-// alone: the directory above is sticky.
+// A user has removed a directory, and another one has made it. A server that has not heard of that does not let the owner of the first remove or rename it,
+// because the directory above is sticky.
 func TestPermissionIsJudgedByTheDirectoryThatIsThere(t *testing.T) {
 	for _, r := range []request{{op: "rmdir", path: "q"}, {op: "rename", path: "q", to: "n"}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -175,6 +175,32 @@ func TestARenameDoesNotTakeTheTimeOfTheLastChangeBack(t *testing.T) {
 		}
 		if got := w.find("n").Status.ChangedTime; got < ahead {
 			t.Errorf("it was changed at %s, and before at %s", got, ahead)
+		}
+	})
+}
+
+// A server changes the mode of a directory, and has not learned of what another one has just made in it. The directory was modified then, and not before.
+func TestAChangeOfModeDoesNotTakeTheTimeOfModificationBack(t *testing.T) {
+	during(t, func(w *world) {
+		const prompt, late = 1, 0
+		w.mu.Lock()
+		w.lags = map[string]time.Duration{w.processes[late].name: 100 * time.Millisecond}
+		w.mu.Unlock()
+		began := time.Now()
+		if got := w.doThrough(prompt, request{op: "mkdir", path: "q/n"}); got.status != nfsv4.NFS4_OK {
+			t.Errorf("mkdir: %s", nfsv4.Nfsstat4_name[got.status])
+		}
+		p := w.serving(late)
+		entry, _ := p.tree.At("/s/q")
+		mode := uint32(0o700)
+		if status := p.service.SetAttributes(t.Context(), entry, tree.Settings{Mode: &mode}, tree.Credentials{UID: 1000}); status != nfsv4.NFS4_OK {
+			t.Errorf("chmod: %s", nfsv4.Nfsstat4_name[status])
+		}
+		time.Sleep(quiet)
+		for _, p := range w.running() {
+			if now, _ := p.tree.At("/s/q"); now.Mode != mode || now.Modified.Before(began) {
+				t.Errorf("%s: mode %o, modified %s before it was", p.name, now.Mode, began.Sub(now.Modified))
+			}
 		}
 	})
 }

@@ -111,7 +111,7 @@ func renameKey(share, from, to string) string {
 
 func removeKey(share, rel string) string { return strings.Join([]string{"remove", share, rel}, "\x00") }
 
-// removalOf is the mark of a removal: nobody has changed the ShareDirectory since, if it is the same still.
+// removalOf is the mark of a removal: the ShareDirectory has not been changed since, if it is the same still.
 func removalOf(o *internalv1.ShareDirectory) string { return string(o.UID) + " " + o.ResourceVersion }
 
 // rememberRemoval keeps a removal whose outcome is not known.

@@ -49,13 +49,25 @@ func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings 
 		return nfsv4.NFS4ERR_DELAY
 	}
 	var current *int64
+	began := s.Clock.Now()
 	if settings.Permissions() {
 		var err error
-		if current, err = s.setPermissions(ctx, &now, directory, settings); err != nil {
+		before, heard := directory.ResourceVersion, s.listen(directory.UID)
+		current, err = s.setPermissions(ctx, &now, directory, settings)
+		if err != nil || settings.Modify != nil || directory.ResourceVersion == before {
+			s.unlisten(heard, directory.UID)
+		} else if !s.await(ctx, heard, directory) {
+			s.Log.Info("a directory's time of modification may be too early: the watch is late", "path", entry.Path)
+		}
+		if err != nil {
 			return s.status("set attributes of "+entry.Path, err)
 		}
+		// What others made in it before this change has modified it, and would not count any more.
+		if known, ok := s.Tree.Get(entry.ID); ok {
+			now = known
+		}
 	}
-	if err := s.setTimes(ctx, &now, directory, settings, current); err != nil {
+	if err := s.setTimes(ctx, &now, directory, settings, current, began); err != nil {
 		return s.status("set attributes of "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK
@@ -174,9 +186,9 @@ type statusPatch struct {
 	} `json:"status"`
 }
 
-// setTimes writes times that a client sets, and the time of the change. That time never goes back, even if clocks do.
-func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings, current *int64) error {
-	now := latest(s.Clock.Now(), entry.Changed)
+// setTimes writes times that a client sets at a moment, and the time of the change. That time never goes back, even if clocks do.
+func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings, current *int64, now time.Time) error {
+	now = latest(now, entry.Changed)
 	at := func(t *tree.TimeSetting, otherwise time.Time) string {
 		switch {
 		case t == nil:
@@ -236,7 +248,7 @@ func (s *Service) emptying(ctx context.Context, gone *tree.Entry) {
 		if dir.Modified.Before(s.Clock.Now()) {
 			settings.Modify = &tree.TimeSetting{Now: true}
 		}
-		err = s.setTimes(ctx, &dir, directory, settings, nil)
+		err = s.setTimes(ctx, &dir, directory, settings, nil, s.Clock.Now())
 	}
 	if err != nil {
 		s.Log.Info("the time of a directory was not kept", "path", dir.Path, "error", err)
@@ -273,7 +285,7 @@ func (s *Service) setOnOwner(ctx context.Context, entry tree.Entry, settings tre
 		s.adopt(ctx, entry.Target.Address, entry.Target.Path, directory)
 	}
 	if status == nfsv4.NFS4_OK {
-		if err := s.setTimes(ctx, &entry, directory, settings, nil); err != nil {
+		if err := s.setTimes(ctx, &entry, directory, settings, nil, s.Clock.Now()); err != nil {
 			s.Log.Info("what was set on a directory's owner is not shown before it is entered", "path", entry.Path, "error", err)
 		}
 	}

@@ -290,8 +290,8 @@ func (c *compound) renameTarget(from, to, e *tree.Entry, name string) nfsv4.Nfss
 	switch {
 	case exists && !mayUnlink(to, &target, creds):
 		return nfsv4.NFS4ERR_ACCESS
-	case exists && target.Entries > 0:
-		return nfsv4.NFS4ERR_EXIST // whether a distributed one is empty its owner says
+	case exists && target.Directory == nil:
+		return nfsv4.NFS4ERR_EXIST // It is there because of what is in it. Of others the mutator finds out whether they are empty.
 	case from.ID != to.ID && !e.Junction() && e.Permitted(creds)&tree.Write == 0:
 		return nfsv4.NFS4ERR_ACCESS // its ".." changes; of a distributed directory its owner judges that
 	case tree.Depth(from.Rel) != tree.Depth(to.Rel):

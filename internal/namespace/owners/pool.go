@@ -101,7 +101,7 @@ func (p *Pool) client(ctx context.Context, address string) (*nfs.Client, error) 
 		return nil, fmt.Errorf("reach data server %s: %w", address, err)
 	}
 	if !p.has(address, l) {
-		// Nobody would end it.
+		// Nothing would end it.
 		return nil, fmt.Errorf("reach data server %s: %w", address, errors.Join(errGone, c.Close(ctx)))
 	}
 	l.client = c

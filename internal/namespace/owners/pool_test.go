@@ -95,7 +95,7 @@ func TestOperationsGoToTheDataServerOfTheAddressAndNoOther(t *testing.T) {
 
 // A data server's node is gone, and nothing answers. Who asks for it while another one does waits no longer than for one attempt to reach it: a hundred
 // requests waited for a hundred attempts, one after the other.
-func TestNobodyWaitsForTheAttemptsOfOthersToReachADataServer(t *testing.T) {
+func TestNoRequestWaitsForTheAttemptsOfOthersToReachADataServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := func(ctx context.Context, _ string) (net.Conn, error) {
 			<-ctx.Done()

@@ -53,6 +53,6 @@ func TestARenameThatAnotherDirectoryHasReplacedIsOver(t *testing.T) {
 	}
 	tree.SetDirectory(newDirectory("s", "a", "fs-0", internalv1.DirectoryReady, 9))
 	if _, ok, moving := tree.Resolve(id); ok || moving {
-		t.Error("it is getting its name for ever")
+		t.Error("it is getting its name still")
 	}
 }

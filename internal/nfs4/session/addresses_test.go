@@ -367,7 +367,7 @@ func TestListingsAskForMemory(t *testing.T) {
 }
 
 // A client that comes back after a long silence asks for another session, and no address may have more. It must not give its own place to itself: its
-// session would be one of no client, for ever, and such sessions would leave no room for others.
+// session would be one of no client and never end, and such sessions would leave no room for others.
 func TestAClientThatComesBackDoesNotPushItselfOut(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits session.Limits
