@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
 
 // during has a test go through with a quiet world of two namespace servers: clients ask the first, the second is the leader.
@@ -142,4 +145,44 @@ func TestADirectoryIsRenamedWithWhatAnotherServerHasJustMadeInIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A rename got no answer, the leader undid it, and another client removes the directory. The client that asks for the rename again does not take over what the
+// other one has begun: one of the two gets NFS4ERR_NOENT.
+func TestARenameThatIsAskedForAgainLeavesTheRemovalOfAnotherAlone(t *testing.T) {
+	during(t, func(w *world) {
+		w.mu.Lock()
+		w.cutting = func(_ int, _ *process, what string) mode {
+			if what == "API create p/n" {
+				return refuse
+			}
+			return fine
+		}
+		w.mu.Unlock()
+		rename := request{op: "rename", path: "p/a", to: "p/n"}
+		if got := send(w.serving(0), rename); got != nfsv4.NFS4ERR_DELAY {
+			t.Errorf("the first try: %s", nfsv4.Nfsstat4_name[got])
+		}
+		time.Sleep(18 * time.Second)
+		w.cutNothing()
+		if o := w.find("p/a"); o.State() != internalv1.DirectoryReady {
+			t.Errorf("p/a is %s", o.State())
+		}
+		w.edit("p/a", func(o *internalv1.ShareDirectory) { o.Status.State = internalv1.DirectoryRemoving })
+		removed := w.find("p/a")
+		var removing sync.WaitGroup
+		removing.Go(func() {
+			time.Sleep(time.Second)
+			if err := w.data.rmdir(w.address(removed.Spec.DataServerRef.Name), "/s/0/p/a"); err != nil {
+				t.Error(err)
+			}
+			if err := w.api.remove(removed, metav1.Preconditions{UID: &removed.UID}); err != nil {
+				t.Error(err)
+			}
+		})
+		if got := w.do(rename); got.status != nfsv4.NFS4ERR_NOENT {
+			t.Errorf("the second try: %s", nfsv4.Nfsstat4_name[got.status])
+		}
+		removing.Wait()
+	})
 }

@@ -111,7 +111,10 @@ func renameKey(share, from, to string) string {
 
 func removeKey(share, rel string) string { return strings.Join([]string{"remove", share, rel}, "\x00") }
 
-// removalOf is the mark of a removal: the ShareDirectory has not been changed since, if it is the same still.
+// lockKey is that of the lock of a rename on the old name.
+func lockKey(share, rel string) string { return strings.Join([]string{"lock", share, rel}, "\x00") }
+
+// removalOf is the mark of a removal or a lock: the ShareDirectory has not been changed since, if it is the same still.
 func removalOf(o *internalv1.ShareDirectory) string { return string(o.UID) + " " + o.ResourceVersion }
 
 // rememberRemoval keeps a removal whose outcome is not known.

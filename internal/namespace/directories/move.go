@@ -61,7 +61,7 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 		return s.status(what, err), false
 	case ours && !sameDirectory(old, next):
 		return nfsv4.NFS4ERR_DELAY, false // It was begun for another directory of that name, and the leader finishes it.
-	case old.State() != internalv1.DirectoryReady && (old.State() != internalv1.DirectoryRemoving || !ours && !s.attempts.has(renameKey(share.Name, from, to))):
+	case old.State() != internalv1.DirectoryReady && (old.State() != internalv1.DirectoryRemoving || !ours && s.attempts.of(lockKey(share.Name, from)) != removalOf(old)):
 		return nfsv4.NFS4ERR_DELAY, false // made, removed or renamed right now
 	}
 	if old.Spec.DataServerRef.Name != "" {
@@ -80,6 +80,11 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 		s.unlock(ctx, old)
 		return nfsv4.NFS4ERR_DELAY, false
 	}
+	defer func() {
+		if begun && status == nfsv4.NFS4ERR_DELAY {
+			s.attempts.put(lockKey(share.Name, from), removalOf(old), s.Clock.Now())
+		}
+	}()
 	if ours {
 		err = s.hold(ctx, next)
 		status = nfsv4.NFS4_OK
