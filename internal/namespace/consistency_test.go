@@ -42,7 +42,7 @@ const (
 	watchLag   = 2 * time.Second
 	checkLimit = time.Minute
 	// settled is less than the time after which the leader finishes what another server has begun (15 s). A client that is put off until
-	// then gets an error about its own change (docs/use/everyday.md).
+	// then, and asks another server, gets an error about its own change (docs/use/everyday.md).
 	settled     = 10 * time.Second
 	usersOfEach = 2
 )

@@ -36,8 +36,8 @@ func during(t *testing.T, do func(w *world)) {
 	})
 }
 
-// cutOff has a process not reach the API for a while from a call on; the call itself is executed.
-func (w *world) cutOff(p *process, from string, length time.Duration) {
+// cutOff has a process not reach the API, or the data servers ("NFS"), for a while from a call on; the call itself is executed.
+func (w *world) cutOff(p *process, kind, from string, length time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var since time.Time
@@ -46,39 +46,49 @@ func (w *world) cutOff(p *process, from string, length time.Duration) {
 		case who != p:
 		case since.IsZero() && strings.HasPrefix(what, from):
 			since = time.Now()
-		case !since.IsZero() && time.Since(since) < length && strings.HasPrefix(what, "API"):
+			if strings.HasPrefix(what, kind) {
+				return lose
+			}
+		case !since.IsZero() && time.Since(since) < length && strings.HasPrefix(what, kind):
 			return refuse
 		}
 		return fine
 	}
 }
 
-// A namespace server does not reach the API after a data server has made a change. The leader finishes the change before the client asks again, and the client
-// does not get NFS4ERR_NOENT for what it has done itself.
+// A namespace server does not reach the API, or no data server, after a data server has made a change. The leader finishes the change before the client asks again, and the client
+// does not get NFS4ERR_NOENT or NFS4ERR_EXIST for what it has done itself.
 func TestAChangeThatTheLeaderFinishedIsAnsweredAsDone(t *testing.T) {
 	for _, r := range []request{
+		{op: "mkdir", path: "p/n"},
+		{op: "mkdir", path: "n"},
 		{op: "rmdir", path: "p/a"},
 		{op: "rmdir", path: "q"},
 		{op: "rename", path: "p/full", to: "p/n"},
 		{op: "rename", path: "p/full", to: "q/n"},
 		{op: "rename", path: "p", to: "n"},
 	} {
-		from := "NFS " + r.op
-		if r.path == "p" {
+		from, again := "NFS "+r.op, nfsv4.NFS4ERR_NOENT
+		switch {
+		case r.path == "p":
 			from = "API delete p"
+		case r.op == "mkdir":
+			from, again = "API create "+r.path, nfsv4.NFS4ERR_EXIST
 		}
-		t.Run(strings.ReplaceAll(r.String(), "/", "-"), func(t *testing.T) {
-			during(t, func(w *world) {
-				w.cutOff(w.processes[0], from, 40*time.Second)
-				if got := w.do(r); got.status != nfsv4.NFS4_OK {
-					t.Errorf("%s: %s", r, nfsv4.Nfsstat4_name[got.status])
-				}
-				// Only once.
-				if got := w.do(r); got.status != nfsv4.NFS4ERR_NOENT {
-					t.Errorf("%s again: %s", r, nfsv4.Nfsstat4_name[got.status])
-				}
+		for _, kind := range []string{"API", "NFS"} {
+			t.Run(kind+" "+strings.ReplaceAll(r.String(), "/", "-"), func(t *testing.T) {
+				during(t, func(w *world) {
+					w.cutOff(w.processes[0], kind, from, 40*time.Second)
+					if got := w.do(r); got.status != nfsv4.NFS4_OK {
+						t.Errorf("%s: %s", r, nfsv4.Nfsstat4_name[got.status])
+					}
+					// Only once.
+					if got := w.do(r); got.status != again {
+						t.Errorf("%s again: %s", r, nfsv4.Nfsstat4_name[got.status])
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

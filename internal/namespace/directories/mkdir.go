@@ -331,11 +331,18 @@ func (s *Service) makeParents(ctx context.Context, address string, share *tree.S
 		opts = nfs.MkdirOptions{Mode: r.Mode, Owner: ptr.To(r.Owner), Group: ptr.To(r.Group)}
 	}
 	err := s.makeWithParents(ctx, address, share, volume, rel, root, opts)
-	if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
+	if nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("make %s above the directory: %w", rel, err)
 	}
-	// A client may have changed them before they existed on this data server.
-	if now, ok := s.Tree.Directory(share.Name, rel); ok && err == nil && (now.Owner != *opts.Owner || now.Group != *opts.Group || now.Mode != opts.Mode) {
+	// A client may have changed them before they existed on this data server, through another namespace server, too: that one writes to the API
+	// first, and then sets them on data servers that have the directory.
+	if _, err := s.get(ctx, share.Name, rel); err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	if now, ok := s.Tree.Directory(share.Name, rel); ok && (now.Owner != *opts.Owner || now.Group != *opts.Group || now.Mode != opts.Mode) {
 		path := tree.ExportPath(share.Name, volume, rel)
 		err := s.Owners.SetAttributes(ctx, address, path, root, nfs.Settings{Owner: &now.Owner, Group: &now.Group, Mode: &now.Mode})
 		if err != nil {

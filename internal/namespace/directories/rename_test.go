@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/namespace/operations"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
@@ -55,4 +56,29 @@ func (w *world) now(t *testing.T, o *internalv1.ShareDirectory) *internalv1.Shar
 		t.Fatal(err)
 	}
 	return now
+}
+
+// A data server gets a directory above the depth with the first directory in it. Another server changes its mode at that moment, and this one has not heard
+// of that: the data server has the mode that the API has.
+func TestADirectoryAboveTheDepthIsMadeWithTheModeThatItHasByNow(t *testing.T) {
+	w := newWorld(t, "", true)
+	p := left("p", internalv1.DirectoryReady, above)
+	w.know(t, p)
+	w.owner.Refuse(func(_, path string) nfsv4.Nfsstat4 {
+		if path != "/s/0/p" {
+			return nfsv4.NFS4_OK
+		}
+		now := w.now(t, p)
+		if now.Spec.Mode = "0700"; w.leader.Client.Update(t.Context(), now) != nil {
+			t.Error("the mode is not changed")
+		}
+		return nfsv4.NFS4_OK
+	})
+	request := operations.MkdirRequest{Parent: w.entry(t, "s", "p"), Name: "a", Mode: 0o755}
+	if _, status := w.leader.Mkdir(t.Context(), request); status != nfsv4.NFS4_OK {
+		t.Fatalf("mkdir: %v", status)
+	}
+	if got, _ := w.owner.Get("/s/0/p"); got.Mode != 0o700 {
+		t.Errorf("the data server has mode %o", got.Mode)
+	}
 }
