@@ -49,10 +49,16 @@ func (s *Server) addressOf(caller rpc.Caller) *addressState {
 
 // forget drops the state of addresses that hold nothing and have not changed anything for a while.
 func (s *Server) forget() {
-	for address, a := range s.addresses {
-		if !a.expected && len(a.clients) == 0 && len(a.running) == 0 && a.waiting == 0 && a.changes.TokensAt(s.now()) >= float64(s.limits.ChangeBurst) {
-			delete(s.addresses, address)
-		}
+	for _, a := range s.addresses {
+		s.forgetIdle(a)
+	}
+}
+
+// forgetIdle drops the state of an address that holds nothing any more.
+func (s *Server) forgetIdle(a *addressState) {
+	busy := a.expected || len(a.clients) > 0 || len(a.running) > 0 || a.waiting > 0
+	if !busy && s.addresses[a.address] == a && a.changes.TokensAt(s.now()) >= float64(s.limits.ChangeBurst) {
+		delete(s.addresses, a.address)
 	}
 }
 

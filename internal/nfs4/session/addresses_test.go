@@ -413,3 +413,15 @@ func TestALimitOfAnAddressHoldsWhileThereIsRoomForNoOther(t *testing.T) {
 		t.Errorf("an address that may have one client has %d; there are %d addresses", got.Clients-got.ConfirmedClients, addresses)
 	}
 }
+
+// Whoever has many addresses makes the server keep no more of them than it keeps clients: each newcomer looks at all of them while there is no room.
+func TestAddressesWithoutClientsAreNotKept(t *testing.T) {
+	f := newFixture(t, session.Limits{Clients: 40})
+	for i := range 2000 {
+		from := rpc.Caller{UID: 1, Addr: netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0, 0, byte(i >> 8), byte(i), 15: 1})}
+		f.send(from, exchangeID(fmt.Sprint("flood", i), 1, 0))
+	}
+	if addresses, _ := f.Held(); addresses > 40 {
+		t.Errorf("%d addresses are kept", addresses)
+	}
+}

@@ -94,6 +94,7 @@ func (s *Server) drop(c *clientRecord) {
 	c.confirmPlace()
 	s.confirmed.remove(c)
 	s.tentative.remove(c)
+	s.forgetIdle(c.address)
 }
 
 const (
@@ -132,7 +133,10 @@ func (s *Server) exchangeID(from rpc.Caller, minorVersion uint32, args *nfsv4.Ex
 	verifier := args.EiaClientowner.CoVerifier
 	address := s.addressOf(from)
 	address.expected = true
-	defer func() { address.expected = false }()
+	defer func() {
+		address.expected = false
+		s.forgetIdle(address)
+	}()
 	confirmed := s.confirmed.at(owner, address.address)
 	if confirmed != nil && confirmed.principal != caller && confirmed.lapsed(s.now(), s.lease) {
 		s.drop(confirmed)

@@ -123,6 +123,7 @@ func (s *Server) move(c *clientRecord, to *addressState) {
 	for _, session := range c.sessions {
 		session.links = links{}
 	}
+	s.forgetIdle(before)
 }
 
 // newClientID is random and not in use. Two servers behind one address, or one before and after its
