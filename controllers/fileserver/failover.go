@@ -215,7 +215,13 @@ func (r *Reconciler) keepOffLostNodes(ctx context.Context, o *observed, nodes []
 		if exists || !isNode {
 			continue
 		}
-		if err := r.Create(ctx, desired.LostNodePod(o.fileServer, r.Images, node), client.FieldOwner(FieldManager)); client.IgnoreAlreadyExists(err) != nil {
+		err := client.IgnoreAlreadyExists(r.Create(ctx, desired.LostNodePod(o.fileServer, r.Images, node), client.FieldOwner(FieldManager)))
+		switch {
+		case err == nil:
+		case o.closedNodes[node]:
+			// A quota of pods must not keep a data server that is fenced from another node, once Kubernetes keeps pods off as well.
+			ctrl.LoggerFrom(ctx).Info("can't keep pods off a lost node, which takes none anyway", "node", node, "err", err.Error())
+		default:
 			return fmt.Errorf("keeping pods off lost node %s: %w", node, err)
 		}
 	}

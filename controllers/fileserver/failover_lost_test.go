@@ -1,17 +1,21 @@
 package fileserver
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -164,6 +168,26 @@ func TestClientsOfALostNodeAreNamedUntilGraceHasEnded(t *testing.T) {
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// A data server that is fenced must come to another node, also where the quota has no room for one more pod.
+func TestAPodThatIsRefusedDelaysAFailoverUntilTheNodeTakesNone(t *testing.T) {
+	for name, closed := range map[string]bool{"the scheduler could take the lost node": false, "Kubernetes keeps pods off it": true} {
+		o := lostNode()
+		o.fileServer.Namespace, o.closedNodes = "ns", map[string]bool{"n2": closed}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs-2", UID: "uid-fs-2"}}
+		api := fake.NewClientBuilder().WithObjects(pod).WithInterceptorFuncs(interceptor.Funcs{
+			Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+				return apierrors.NewForbidden(corev1.Resource("pods"), object.GetName(), errors.New("exceeded quota"))
+			},
+		}).Build()
+		r := &Reconciler{Client: withPreconditions{api}, Live: api}
+		err := r.failOver(t.Context(), o, failover.Plan{KeepOff: []string{"n2"}, Delete: []failover.Pod{{Name: "fs-2", UID: "uid-fs-2", Node: "n2"}}})
+		gone := apierrors.IsNotFound(api.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
+		if gone != closed || (err == nil) != closed {
+			t.Errorf("%s: gone %v, %v", name, gone, err)
 		}
 	}
 }
