@@ -89,8 +89,8 @@ func (o *observed) failoverServer(name string) failover.Server {
 	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		server.Reported = ready.LastTransitionTime.Time
 	}
-	if last.DetectedTime != nil {
-		server.Last = last.DetectedTime.Time
+	if last.FencedTime != nil { // A request that was withdrawn has cost nothing.
+		server.Last = timeOf(last.DetectedTime)
 	}
 	if failsOverByPower(o.fileServer) {
 		boot := o.servedBoot(name)

@@ -51,6 +51,10 @@ func (o *observed) reportFailover(name string, d decision) v1alpha1.ServerFailov
 			SinceTime: &metav1.Time{Time: fence.Since}, DetectedTime: &metav1.Time{Time: fence.Requested},
 		}
 	}
+	if requested := (metav1.Time{Time: fence.Requested}); record.FencedTime == nil && !record.DetectedTime.Equal(&requested) {
+		// The request before was withdrawn.
+		record.SinceTime, record.DetectedTime, record.Message = &metav1.Time{Time: fence.Since}, &requested, conditions.Shown(fence.Message, maxFailoverMessage)
+	}
 	if !fence.Fenced.IsZero() && record.FencedTime == nil {
 		record.FencedTime = &metav1.Time{Time: fence.Fenced}
 		record.Evidence = v1alpha1.FailoverEvidence(cmp.Or(fence.Evidence, failover.StorageFenced))

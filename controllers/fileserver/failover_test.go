@@ -161,6 +161,29 @@ func TestAFailoverIsReportedToItsEndWhenTheNodeIsBackBefore(t *testing.T) {
 	}
 }
 
+// A data server that answers for a moment, and then not any more, has not been started anywhere.
+func TestARequestThatWasWithdrawnDelaysNothing(t *testing.T) {
+	o := lostNode()
+	o.decided(false)
+	o.setUnreachable("fs-2", nil)
+	o.steward.Status.Fences = []internalv1.PodFenceAnswer{{PodUID: "uid-fs-2", RequestTime: at(8), Fault: "data server fs-2 answers"}}
+	o.now = at(10).Time
+	if d, record := o.decided(true); len(d.failover.Fences) != 0 || record.FencedTime != nil {
+		t.Fatalf("%+v, %+v", d.failover, record)
+	}
+	o.setUnreachable("fs-2", at(20))
+	o.now = at(28).Time
+	d, record := o.decided(true)
+	if len(d.failover.Fences) != 1 || record.Count != 1 || !record.SinceTime.Equal(at(20)) || !record.DetectedTime.Equal(at(28)) {
+		t.Errorf("%+v, %+v", d.failover, record)
+	}
+	o.steward.Status.Fences = []internalv1.PodFenceAnswer{{PodUID: "uid-fs-2", RequestTime: at(28), Time: at(29)}}
+	o.now = at(29).Time
+	if _, record = o.decided(true); !record.FencedTime.Equal(at(29)) || !record.DetectedTime.Equal(at(28)) {
+		t.Errorf("%+v", record)
+	}
+}
+
 func TestWhyThereIsNoFailoverIsReported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change        func(*observed)
