@@ -320,5 +320,6 @@ func TestImageDeployment(t *testing.T) {
 		FileServer: builders.FileServer("ml", "training").Build(), ImageOn: "node-1",
 		Images: Images{Server: "registry.example/server:2", Howdah: "registry.example/howdah:2", PullSecrets: []string{"registry"}},
 	}
+	in.FileServer.Spec.Placement = &v1alpha1.Placement{Tolerations: []corev1.Toleration{{Key: "storage", Operator: corev1.TolerationOpExists}}}
 	golden(t, "image", []any{ImageDeployment(in, in.ImageOn)})
 }

@@ -70,8 +70,8 @@ func LostNodePod(fs *v1alpha1.FileServer, images Images, node string) *corev1.Po
 }
 
 // ImageDeployment has a node pull the image of the data servers before a data server there is stopped for it. Its pod does nothing. Until the
-// pod is there it is not known whether the image can be pulled at all. It goes through the scheduler: a Deployment whose pods name their node makes
-// one after the other if the kubelet refuses them.
+// pod is there it is not known whether the image can be pulled at all. It goes through the scheduler, and tolerates what the data server does, and a
+// cordon: a Deployment whose pods name their node, or tolerate that its disk is full, makes one after the other if the kubelet refuses them.
 func ImageDeployment(in FileServerInput, node string) *appsv1ac.DeploymentApplyConfiguration {
 	name, selector := naming.Image(in.name(), node, in.Images.Server), naming.SelectImages(in.name())
 	selector[instanceLabel] = name // No two Deployments may select the same pods.
@@ -79,8 +79,7 @@ func ImageDeployment(in FileServerInput, node string) *appsv1ac.DeploymentApplyC
 		WithAutomountServiceAccountToken(false).
 		WithEnableServiceLinks(false).
 		WithTerminationGracePeriodSeconds(1).
-		// The data server is on the node, whatever taints that has.
-		WithTolerations(corev1ac.Toleration().WithOperator(corev1.TolerationOpExists)).
+		WithTolerations(corev1ac.Toleration().WithKey(corev1.TaintNodeUnschedulable).WithOperator(corev1.TolerationOpExists).WithEffect(corev1.TaintEffectNoSchedule)).
 		WithAffinity(corev1ac.Affinity().WithNodeAffinity(corev1ac.NodeAffinity().WithRequiredDuringSchedulingIgnoredDuringExecution(
 			corev1ac.NodeSelector().WithNodeSelectorTerms(corev1ac.NodeSelectorTerm().WithMatchFields(corev1ac.NodeSelectorRequirement().
 				WithKey(metav1.ObjectNameField).WithOperator(corev1.NodeSelectorOpIn).WithValues(node)))))).
@@ -98,6 +97,11 @@ func ImageDeployment(in FileServerInput, node string) *appsv1ac.DeploymentApplyC
 				WithAllowPrivilegeEscalation(false).
 				WithReadOnlyRootFilesystem(true).
 				WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))))
+	if placement := in.FileServer.Spec.Placement; placement != nil {
+		for i := range placement.Tolerations {
+			pod.WithTolerations(applied[corev1ac.TolerationApplyConfiguration](&placement.Tolerations[i]))
+		}
+	}
 	return appsv1ac.Deployment(name, in.namespace()).
 		WithLabels(labels(selector)).
 		WithSpec(appsv1ac.DeploymentSpec().

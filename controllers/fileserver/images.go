@@ -49,10 +49,11 @@ func (o *observed) withImage(s rollout.Server, pod *corev1.Pod) rollout.Server {
 	return s
 }
 
-// pull is how far a node is with an image for whose sake a Deployment is made. A pod that no node takes is no reason to wait: it only spares the
-// data server's clients the pull.
+// pull is how far a node is with an image for whose sake a Deployment is made. A pod that no node takes, or that its kubelet refuses or evicts, is no
+// reason to wait: it only spares the data server's clients the pull.
 func (i images) pull(deployment, node, image string, now time.Time) (rollout.Pull, string) {
 	waits := fmt.Sprintf("node %s pulls image %s before the pod is stopped", node, image)
+	refused := false
 	for j := range i.pods {
 		pod := &i.pods[j]
 		if pod.DeletionTimestamp != nil || pod.Spec.NodeName != node || imageOf(&pod.Spec) != image {
@@ -71,7 +72,14 @@ func (i images) pull(deployment, node, image string, now time.Time) (rollout.Pul
 				return rollout.Pulled, "" // It can't run, which the data server's pod shows better.
 			}
 		}
+		if pod.Status.Phase == corev1.PodFailed { // It stays, beside those that its ReplicaSet makes instead.
+			refused = true
+			continue
+		}
 		return rollout.NotPulled, waits
+	}
+	if refused {
+		return rollout.Pulled, ""
 	}
 	if made, is := i.made[deployment]; is && now.Sub(made) > placeLimit {
 		return rollout.Pulled, ""

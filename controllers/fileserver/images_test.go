@@ -32,6 +32,8 @@ func TestHowFarANodeIsWithAnImage(t *testing.T) {
 		p.DeletionTimestamp = &now
 		return p
 	}
+	failed := imagePod("n1", "new", corev1.ContainerStatus{})
+	failed.Status.Phase, failed.Status.Reason, failed.Status.ContainerStatuses = corev1.PodFailed, "Evicted", nil
 	for name, tc := range map[string]struct {
 		pods []corev1.Pod
 		made time.Duration // How long ago the Deployment was made; 0: it is not there.
@@ -47,6 +49,8 @@ func TestHowFarANodeIsWithAnImage(t *testing.T) {
 		"it can't run":                          {[]corev1.Pod{imagePod("n1", "new", waitingFor("RunContainerError"))}, time.Second, rollout.Pulled, ""},
 		"it can't be pulled":                    {[]corev1.Pod{imagePod("n1", "new", waitingFor("ErrImagePull"))}, time.Second, rollout.CannotPull, "ErrImagePull"},
 		"nor later":                             {[]corev1.Pod{imagePod("n1", "new", waitingFor("ImagePullBackOff"))}, time.Hour, rollout.CannotPull, "ImagePullBackOff"},
+		"its kubelet refuses it":                {[]corev1.Pod{failed}, time.Second, rollout.Pulled, ""},
+		"and has taken another":                 {[]corev1.Pod{failed, imagePod("n1", "new", waitingFor("ContainerCreating"))}, time.Hour, rollout.NotPulled, "before the pod is stopped"},
 		"another node has it":                   {[]corev1.Pod{imagePod("n2", "new", running)}, time.Second, rollout.NotPulled, "node n1"},
 		"it has another image":                  {[]corev1.Pod{imagePod("n1", "old", running)}, time.Second, rollout.NotPulled, "node n1"},
 		"the pod that could not pull it ends":   {[]corev1.Pod{ending(imagePod("n1", "new", waitingFor("ErrImagePull")))}, time.Second, rollout.NotPulled, "node n1"},
