@@ -71,7 +71,7 @@ func (o *observed) drainOf(server string) (drain v1alpha1.ServerDrain) {
 		return drain
 	}
 	drain.State, drain.EmptySinceTime = v1alpha1.DrainWaiting, ptr.To(metav1.NewTime(o.now))
-	if was.EmptySinceTime != nil {
+	if was.EmptySinceTime != nil && was.EmptySinceTime.Before(drain.EmptySinceTime) { // Or a clock was wrong then.
 		drain.EmptySinceTime = was.EmptySinceTime
 	}
 	if !o.isShared() && was.State == v1alpha1.DrainDone && was.EmptySinceTime == nil {

@@ -52,6 +52,7 @@ func TestAServerIsKeptUntilItIsIdle(t *testing.T) {
 		"no client has been connected for long":            {inCeph().empty("fs-2", settled, 0), v1alpha1.DrainDone, 0, ""},
 		"a client is connected":                            {inCeph().empty("fs-2", 20*time.Minute, 3), v1alpha1.DrainWaiting, 40 * time.Minute, "until 2026-11-21T12:40:00Z at most"},
 		"a client is connected for too long":               {inCeph().empty("fs-2", time.Hour, 3), v1alpha1.DrainDone, 0, ""},
+		"it is empty since a time in the future":           {inCeph().empty("fs-2", -1000*time.Hour, 3), v1alpha1.DrainWaiting, time.Hour, "until 2026-11-21T13:00:00Z at most"},
 		"it does not answer, its clients wait":             {gone(inCeph().empty("fs-2", 20*time.Minute, 0)), v1alpha1.DrainWaiting, 40 * time.Minute, "waits for clients"},
 		"it never served, so it has no clients":            {never(inCeph().empty("fs-2", settled, 0)), v1alpha1.DrainDone, 0, ""},
 		"a limit of its own":                               {limit(inCeph().empty("fs-2", time.Minute, 3), 120), v1alpha1.DrainWaiting, time.Minute, "until 2026-11-21T12:01:00Z at most"},

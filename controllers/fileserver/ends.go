@@ -44,10 +44,10 @@ func decideEnd(before v1alpha1.ServerEnd, report *v1alpha1.ServerEnd, name strin
 		return endDecision{status: reported}
 	case !isNew && (before.ServedAfterMilliseconds != nil || !served):
 		return endDecision{status: reported}
-	case isNew && !served && age < serveWait:
-		return endDecision{status: before, again: serveWait - age}
-	case isNew && before.EndTime != nil && now.Sub(before.EndTime.Time) < endsEvery:
-		return endDecision{status: before, again: endsEvery - now.Sub(before.EndTime.Time)}
+	case isNew && !served && isWithin(age, serveWait):
+		return endDecision{status: before, again: min(serveWait-age, serveWait)}
+	case isNew && before.EndTime != nil && isWithin(now.Sub(before.EndTime.Time), endsEvery):
+		return endDecision{status: before, again: min(endsEvery-now.Sub(before.EndTime.Time), endsEvery)}
 	}
 	message := fmt.Sprintf("%s: %s; ", name, reported.Message)
 	if served {
@@ -60,6 +60,10 @@ func decideEnd(before v1alpha1.ServerEnd, report *v1alpha1.ServerEnd, name strin
 	}
 	return endDecision{status: reported, message: message}
 }
+
+// isWithin tells whether something was at most so long ago. A time that lies as far ahead is of a clock that is wrong, such as that of the data server's
+// node: it was not a moment ago.
+func isWithin(ago, limit time.Duration) bool { return ago > -limit && ago < limit }
 
 // decideEnds decides about each data server, by name.
 func (o *observed) decideEnds() map[string]endDecision {

@@ -54,6 +54,14 @@ func TestEndsOfDataServersBecomeEvents(t *testing.T) {
 			before: endAt(61*time.Second, 1, time.Second), reported: endAt(5*time.Second, 4, time.Second),
 			message: "training-0: ganesha was killed by signal SIGSEGV; served again after 1.0 s; 3 ends since the last event",
 		},
+		"the first end, by a clock that is an hour ahead": {
+			reported: endAt(-time.Hour, 1, away), message: "training-0: ganesha was killed by signal SIGSEGV; it does not serve yet",
+		},
+		"another end, by a clock that is an hour ahead": {
+			before: endAt(-time.Hour, 1, time.Second), reported: endAt(-61*time.Minute, 2, time.Second),
+			message: "training-0: ganesha was killed by signal SIGSEGV; served again after 1.0 s",
+		},
+		"an end by a clock that is a second ahead": {reported: endAt(-time.Second, 1, away), again: serveWait, kept: true},
 		"two ends within a second": {
 			before: endAt(2*time.Minute, 1, time.Second), reported: endAt(2*time.Minute, 2, time.Second),
 			message: "training-0: ganesha was killed by signal SIGSEGV; served again after 1.0 s",

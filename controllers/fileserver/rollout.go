@@ -137,7 +137,7 @@ func stuckWhy(pod *corev1.Pod, dataServer *internalv1.DataServer, storageIsGood 
 	if backendapi.Refusal(dataServer) != "" && !storageIsGood {
 		return "" // Another pod would find the same storage.
 	}
-	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.LastTransitionTime.After(since) {
+	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.LastTransitionTime.After(since) && isWithin(now.Sub(ready.LastTransitionTime.Time), startLimit) {
 		since = ready.LastTransitionTime.Time
 	}
 	// A data server whose pod does not serve is reported as one that does not answer. So is one that namespace servers do not reach: its kubelet
@@ -146,7 +146,7 @@ func stuckWhy(pod *corev1.Pod, dataServer *internalv1.DataServer, storageIsGood 
 		if podReady(pod) {
 			return ""
 		}
-		if unreachable.After(since) {
+		if unreachable.After(since) && isWithin(now.Sub(unreachable.Time), startLimit) {
 			since = unreachable.Time
 		}
 	}

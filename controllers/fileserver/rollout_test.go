@@ -70,8 +70,14 @@ func TestWhenADataServerIsStuck(t *testing.T) {
 		"it ended once":                         {pod(corev1.PodRunning, false, aged(time.Minute), ended(1, time.Second)), internalv1.DataServer{}, ""},
 		"ganesha starts":                        {pod(corev1.PodRunning, false, aged(time.Minute)), reported(false, internalv1.ReasonStarting, time.Minute), ""},
 		"ganesha never serves":                  {pod(corev1.PodRunning, false, aged(time.Hour)), reported(false, internalv1.ReasonServerDown, 3*time.Minute), "waits"},
-		"it reports nothing at all":             {pod(corev1.PodRunning, false, aged(time.Hour)), internalv1.DataServer{}, "waits"},
-		"its storage is refused":                {pod(corev1.PodRunning, false, aged(time.Hour)), reported(false, internalv1.ReasonVolumeRefused, time.Hour), ""},
+		"ganesha never serves, and its node's clock is a day ahead": {
+			pod(corev1.PodRunning, false, aged(time.Hour)), reported(false, internalv1.ReasonServerDown, -24*time.Hour), "waits",
+		},
+		"ganesha never serves, and the clock of who reports that it does not answer is a day ahead": {
+			pod(corev1.PodRunning, false, aged(time.Hour)), unreachable(reported(false, internalv1.ReasonServerDown, 3*time.Minute), -24*time.Hour), "waits",
+		},
+		"it reports nothing at all": {pod(corev1.PodRunning, false, aged(time.Hour)), internalv1.DataServer{}, "waits"},
+		"its storage is refused":    {pod(corev1.PodRunning, false, aged(time.Hour)), reported(false, internalv1.ReasonVolumeRefused, time.Hour), ""},
 		"its image can't be pulled, and it does not answer": {
 			pod(corev1.PodPending, false, aged(time.Second), waiting("ImagePullBackOff")), unreachable(reported(true, v1alpha1.ReasonReady, time.Hour), time.Second), "waits",
 		},
@@ -151,15 +157,16 @@ func TestTheStewardGetsAnImageAfterADataServerServesWithIt(t *testing.T) {
 		change  func(o *observed)
 		want    bool
 	}{
-		"no data server has it yet":               {[]string{"old", "old"}, works(metav1.ConditionTrue, time.Hour), "old", nil, true},
-		"one has it, and does not serve":          {[]string{"old", "new"}, works(metav1.ConditionTrue, time.Hour), "old", func(o *observed) { o.set("fs-1", nil, down) }, true},
-		"one serves with it":                      {[]string{"old", "new"}, works(metav1.ConditionTrue, time.Hour), "old", nil, false},
-		"the steward has it":                      {[]string{"old", "old"}, works(metav1.ConditionTrue, time.Hour), "new", nil, false},
-		"the steward can't work since a moment":   {[]string{"old", "old"}, works(metav1.ConditionFalse, time.Second), "old", nil, true},
-		"the steward can't work with what it has": {[]string{"old", "old"}, works(metav1.ConditionFalse, time.Hour), "old", nil, false},
-		"the steward has reported nothing yet":    {[]string{"old", "old"}, &internalv1.Steward{}, "old", nil, false},
-		"there is no Deployment yet":              {[]string{"old", "old"}, works(metav1.ConditionTrue, time.Hour), "", nil, false},
-		"there is no steward":                     {[]string{"old", "old"}, nil, "", nil, false},
+		"no data server has it yet":                {[]string{"old", "old"}, works(metav1.ConditionTrue, time.Hour), "old", nil, true},
+		"one has it, and does not serve":           {[]string{"old", "new"}, works(metav1.ConditionTrue, time.Hour), "old", func(o *observed) { o.set("fs-1", nil, down) }, true},
+		"one serves with it":                       {[]string{"old", "new"}, works(metav1.ConditionTrue, time.Hour), "old", nil, false},
+		"the steward has it":                       {[]string{"old", "old"}, works(metav1.ConditionTrue, time.Hour), "new", nil, false},
+		"the steward can't work since a moment":    {[]string{"old", "old"}, works(metav1.ConditionFalse, time.Second), "old", nil, true},
+		"the steward can't work with what it has":  {[]string{"old", "old"}, works(metav1.ConditionFalse, time.Hour), "old", nil, false},
+		"the steward can't work, by a clock ahead": {[]string{"old", "old"}, works(metav1.ConditionFalse, -24*time.Hour), "old", nil, false},
+		"the steward has reported nothing yet":     {[]string{"old", "old"}, &internalv1.Steward{}, "old", nil, false},
+		"there is no Deployment yet":               {[]string{"old", "old"}, works(metav1.ConditionTrue, time.Hour), "", nil, false},
+		"there is no steward":                      {[]string{"old", "old"}, nil, "", nil, false},
 	} {
 		o := rollingServers(tc.pods...)
 		o.steward, o.stewardImage = tc.steward, tc.image

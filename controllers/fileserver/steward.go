@@ -36,7 +36,7 @@ func (o *observed) stewardStays(image string) bool {
 		return false
 	}
 	ready := meta.FindStatusCondition(o.steward.Status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil || ready.Status != metav1.ConditionTrue && o.now.Sub(ready.LastTransitionTime.Time) > startLimit {
+	if ready == nil || ready.Status != metav1.ConditionTrue && !isWithin(o.now.Sub(ready.LastTransitionTime.Time), startLimit) {
 		return false
 	}
 	for name, pod := range o.pods {
