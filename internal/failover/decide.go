@@ -100,8 +100,9 @@ func (p *planner) continueWith(fence Fence) {
 			p.plan.Fences = append(p.plan.Fences, fence)
 			p.again(time.Second)
 		}
-	case fence.Fenced.IsZero():
-		// Something else has deleted the pod. The clients that the storage has now may be those of the next one.
+	case fence.Fenced.IsZero() && fence.Deleted.IsZero():
+		// Something else has deleted the pod. The clients that the storage has now may be those of the next one. If it was fenced and deleted, an
+		// earlier steward that goes on has overwritten the answer, which the other one repeats.
 	case !p.hasEnded(fence):
 		p.plan.Fences = append(p.plan.Fences, fence)
 		if p.shows(fence.Node) {

@@ -272,6 +272,9 @@ func TestARequestEndsWhenItHasNoObject(t *testing.T) {
 			in.Servers[2].Pod, f.Fenced = Pod{}, cut
 			node(in, "n2", func(n *Node) { n.Renewed = cut.Add(128 * time.Second) })
 		}, false},
+		"fenced and deleted, and the answer is lost": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Deleted = Pod{}, cut.Add(9*time.Second)
+		}, true},
 		"fenced by a steward whose clock is behind, and the kubelet was lost before": {func(in *Input, f *Fence) {
 			in.Servers[2].Pod, f.Fenced = Pod{}, cut.Add(-time.Hour)
 		}, true},
