@@ -196,3 +196,33 @@ func TestARenameThatIsAskedForAgainLeavesTheRemovalOfAnotherAlone(t *testing.T) 
 		removing.Wait()
 	})
 }
+
+// A client asks for a rename or rmdir and is killed before there is an answer. The leader finishes it, the names are used again, and the same is asked for again: then
+// it is done for the directory that is there now, and not answered for the one before.
+func TestWhatAKilledClientAskedForIsNoAnswerToTheNext(t *testing.T) {
+	for _, r := range []request{{op: "rename", path: "p/a", to: "p/n"}, {op: "rename", path: "q", to: "n"}, {op: "rmdir", path: "p/a"}} {
+		t.Run(strings.ReplaceAll(r.String(), "/", "-"), func(t *testing.T) {
+			during(t, func(w *world) {
+				from := "NFS " + r.op
+				if r.path == "q" {
+					from = "API delete q"
+				}
+				w.cutOff(w.processes[0], "API", from, 20*time.Second)
+				if got := send(w.serving(0), r); got != nfsv4.NFS4ERR_DELAY {
+					t.Errorf("the first try: %s", nfsv4.Nfsstat4_name[got])
+				}
+				time.Sleep(19 * time.Second)
+				if got := w.doThrough(1, request{op: "mkdir", path: r.path}); got.status != nfsv4.NFS4_OK {
+					t.Errorf("mkdir: %s", nfsv4.Nfsstat4_name[got.status])
+				}
+				identity := string(w.find(r.path).UID)
+				if got := w.do(r); got.status != nfsv4.NFS4_OK || w.find(r.path) != nil {
+					t.Errorf("the second time: %s; left: %v", nfsv4.Nfsstat4_name[got.status], w.layout())
+				}
+				if o := w.find(r.to); r.to != "" && (o == nil || o.Spec.Identity != identity) {
+					t.Errorf("%s is another directory", r.to)
+				}
+			})
+		})
+	}
+}

@@ -41,12 +41,8 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 	case entry.Junction() && entry.Target.Address == "", !s.isAsJudged(&entry):
 		return nfsv4.NFS4ERR_DELAY
 	}
-	if identity := s.attempts.of(key); identity != "" && identity != renamedSpec(old).Identity {
-		// What has the old name was made after an earlier try had renamed the directory.
-		if status := s.renamed(ctx, entry.Share, entry.Rel, rel); status == nfsv4.NFS4_OK {
-			return status
-		}
-		return nfsv4.NFS4ERR_DELAY
+	if s.attempts.of(key) != renamedSpec(old).Identity {
+		s.attempts.take(key) // It was for another directory, that had the name before.
 	}
 	if parent.Rel != "" && s.leaving(entry.Share, parent.Rel) {
 		return nfsv4.NFS4ERR_DELAY
