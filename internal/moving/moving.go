@@ -52,9 +52,19 @@ type Input struct {
 // Next is the next step of a move. Between two steps any process may end, and the next one finds what is written here.
 func Next(move internalv1.DirectoryMove, in Input) (internalv1.DirectoryMove, Outcome) {
 	target := state(in.Target, move.Attempt)
-	if move.Step != internalv1.MoveLeaving && in.Source != nil && in.Source.State == internalv1.MoveStateLeft {
-		// It is the target's since long: the object is of an older backup.
-		return step(move, internalv1.MoveLeaving, in.Now), Flip
+	switch had := in.newest(); {
+	case move.Step == internalv1.MoveLeaving:
+	case in.Source != nil && in.Source.State == internalv1.MoveStateLeft, in.Target != nil && in.Target.State == internalv1.MoveStatePlaced:
+		// The source has promised, so there is no way back. If this is no placing move, it is the target's since long: the object is of an older backup.
+		next := step(move, internalv1.MoveLeaving, in.Now)
+		next.Sequence = max(next.Sequence, had.Sequence+1)
+		return next, Flip
+	case had.Sequence > move.Sequence:
+		// The object is of an older backup (or of a cache that is behind: then it can't be written). Data servers take no lower sequence. What they have on
+		// their volumes decides where a move is that copies.
+		next := step(move, internalv1.MoveCopying, in.Now)
+		next.Sequence, next.Attempt = had.Sequence+1, max(move.Attempt, had.Attempt)
+		return next, Step
 	}
 	switch move.Step {
 	case internalv1.MoveCopying:
@@ -76,10 +86,7 @@ func Next(move internalv1.DirectoryMove, in Input) (internalv1.DirectoryMove, Ou
 		}
 	case internalv1.MovePlacing:
 		// The target may have put the copy into the share, so it alone says that there is a way back.
-		switch target {
-		case internalv1.MoveStatePlaced:
-			return step(move, internalv1.MoveLeaving, in.Now), Flip
-		case internalv1.MoveStateReleased:
+		if target == internalv1.MoveStateReleased {
 			return step(move, internalv1.MoveThawing, in.Now), Step
 		}
 	case internalv1.MoveLeaving:
@@ -92,6 +99,8 @@ func Next(move internalv1.DirectoryMove, in Input) (internalv1.DirectoryMove, Ou
 
 func nextCopying(move internalv1.DirectoryMove, in Input, target internalv1.MoveState) (internalv1.DirectoryMove, Outcome) {
 	switch {
+	case !in.Wanted && in.Source != nil && in.Source.State == internalv1.MoveStateFrozen:
+		return move, Stay // It may be promised to the target.
 	case !in.Wanted:
 		return move, Cancelled
 	case target == internalv1.MoveStateRefused:
@@ -102,6 +111,16 @@ func nextCopying(move internalv1.DirectoryMove, in Input, target internalv1.Move
 	next := step(move, internalv1.MoveFreezing, in.Now)
 	next.Attempt++
 	return next, Step
+}
+
+// newest is the highest sequence and attempt that the data servers report.
+func (in *Input) newest() (had internalv1.MoveReport) {
+	for _, report := range []*internalv1.MoveReport{in.Source, in.Target} {
+		if report != nil {
+			had.Sequence, had.Attempt = max(had.Sequence, report.Sequence), max(had.Attempt, report.Attempt)
+		}
+	}
+	return had
 }
 
 // pause is how long copying goes on after that many freezes that took too long.

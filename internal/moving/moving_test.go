@@ -1,6 +1,7 @@
 package moving
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -13,6 +14,11 @@ var start = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
 func report(state internalv1.MoveState, attempt int32) *internalv1.MoveReport {
 	return &internalv1.MoveReport{ID: "move-one", State: state, Attempt: attempt}
+}
+
+func had(report *internalv1.MoveReport, sequence int64) *internalv1.MoveReport {
+	report.Sequence = sequence
+	return report
 }
 
 func TestTheNextStepOfAMove(t *testing.T) {
@@ -35,8 +41,15 @@ func TestTheNextStepOfAMove(t *testing.T) {
 		outcome Outcome
 		// freezes is the attempt afterwards.
 		freezes int32
+		// sequence is that afterwards, if it is not the next one.
+		sequence int64
 	}{
-		"an older object than what is on the volumes":           {step: freezing, attempt: 1, in: wanted, source: report(internalv1.MoveStateLeft, 1), want: leaving, outcome: Flip, freezes: 1},
+		"an older object than what is on the volumes": {step: freezing, attempt: 1, in: wanted, source: report(internalv1.MoveStateLeft, 1), want: leaving, outcome: Flip, freezes: 1},
+		"the target has it, and the object is older":  {step: copying, in: wanted, target: report(internalv1.MoveStatePlaced, 3), want: leaving, outcome: Flip},
+		"an older object, and its data servers are at a later freeze": {
+			step: freezing, attempt: 1, in: wanted, source: had(report(internalv1.MoveStateFrozen, 3), 9), target: had(report(internalv1.MoveStateVerified, 2), 8), want: copying, outcome: Step, freezes: 3, sequence: 10,
+		},
+		"cancelled, but the source may have promised":           {step: copying, source: report(internalv1.MoveStateFrozen, 1), want: copying},
 		"nothing is reported":                                   {step: copying, in: wanted, want: copying},
 		"passes are long":                                       {step: copying, in: wanted, target: report(internalv1.MoveStateCopying, 0), want: copying},
 		"the copy has caught up":                                {step: copying, in: wanted, target: report(internalv1.MoveStateCaughtUp, 0), want: freezing, outcome: Step, freezes: 1},
@@ -75,7 +88,7 @@ func TestTheNextStepOfAMove(t *testing.T) {
 			if next.Step != tc.want || outcome != tc.outcome || next.Attempt != tc.freezes {
 				t.Errorf("step %s, outcome %d, attempt %d instead of %s, %d, %d", next.Step, outcome, next.Attempt, tc.want, tc.outcome, tc.freezes)
 			}
-			if changed := outcome == Step || outcome == Flip; changed != (next.Sequence == 6) || changed != next.StepTime.Time.Equal(tc.in.Now) && tc.after > 0 {
+			if changed := outcome == Step || outcome == Flip; changed && next.Sequence != cmp.Or(tc.sequence, 6) || !changed && next.Sequence != 5 || changed != next.StepTime.Time.Equal(tc.in.Now) && tc.after > 0 {
 				t.Errorf("sequence %d at %s", next.Sequence, next.StepTime)
 			}
 		})

@@ -122,6 +122,12 @@ type MoveReport struct {
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
 
+	// sequence is the highest of the tasks that this data server had. If it is higher than that of the ShareDirectory, the
+	// API's database was set back, and the move goes on from what the data servers have.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Sequence int64 `json:"sequence,omitempty"`
+
 	// message says what failed last, or why the data server waits.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

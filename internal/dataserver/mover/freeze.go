@@ -254,7 +254,7 @@ func (m *Mover) thaw(ctx context.Context, where place, sequence int64) error {
 func (m *Mover) release(ctx context.Context, where place) error {
 	var released journal
 	return m.unfreeze(ctx, where, func(j *journal) error {
-		if !j.isBack() || j.Stage == stagePromised {
+		if !j.isBack() {
 			return fmt.Errorf("it is %s, and does not end by itself", j.Stage)
 		}
 		released = *j

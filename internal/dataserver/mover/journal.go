@@ -87,10 +87,10 @@ func (j *journal) isSource() bool {
 	return false
 }
 
-// isBack tells whether the source may go back to serving the directory. From stagePromised it may if the operator says so.
+// isBack tells whether the source may go back to serving the directory. From stagePromised there is no way back: the target may have it in the share.
 func (j *journal) isBack() bool {
 	switch j.Stage {
-	case stageClosing, stageFreezing, stageFrozen, stagePromised, stageReleased:
+	case stageClosing, stageFreezing, stageFrozen, stageReleased:
 		return true
 	}
 	return false

@@ -226,6 +226,7 @@ func (m *Mover) work(ctx context.Context, w *work) {
 		} else {
 			report, again = m.targetStep(step, m.placeFor(task), task, c)
 		}
+		report.Sequence = max(task.Sequence, m.sequenceOn(task))
 		release()
 		interrupted := step.Err() != nil
 		cancel()
@@ -248,6 +249,14 @@ func (m *Mover) work(ctx context.Context, w *work) {
 		case <-timer:
 		}
 	}
+}
+
+// sequenceOn is the sequence of the task that has frozen a directory, 0 if none has.
+func (m *Mover) sequenceOn(task *internalv1.MoveTask) int64 {
+	if j, err := m.placeFor(task).read(); err == nil && j != nil {
+		return j.Sequence
+	}
+	return 0
 }
 
 // end removes what is left of a move that the operator has ended. A frozen directory stays for tidy: only if its move is in no task for a while is it

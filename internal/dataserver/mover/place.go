@@ -20,7 +20,7 @@ func (m *Mover) put(ctx context.Context, where place, task *internalv1.MoveTask)
 	case err != nil:
 		return err
 	case j == nil:
-		return errors.New("there is no copy: it was removed")
+		return fmt.Errorf("%w: there is no copy, it was removed", errUnknown)
 	case j.Stage == stagePlaced:
 		return nil
 	case j.Stage == stageVerified && j.Attempt == task.Attempt:
@@ -29,9 +29,12 @@ func (m *Mover) put(ctx context.Context, where place, task *internalv1.MoveTask)
 		if err := where.write(j); err != nil {
 			return err
 		}
-	case j.isPlacing() && j.Attempt == task.Attempt:
+	case j.isPlacing():
+	case j.isSource():
+		return fmt.Errorf("the move's ID %s is that of another move of this data server", j.ID)
 	default:
-		return fmt.Errorf("the copy is %s, of attempt %d", j.Stage, j.Attempt)
+		// It was given up, perhaps in a process before this one, which did not come to report it.
+		return fmt.Errorf("the copy is %s, of attempt %d: %w", j.Stage, j.Attempt, errEnded)
 	}
 	if j.Stage == stageAsking {
 		if err := m.askPromise(ctx, where, j, task.PeerAddress); err != nil {

@@ -29,7 +29,7 @@ func (m *Mover) leave(ctx context.Context, where place, keepSeconds int64) error
 	case err != nil:
 		return err
 	case j == nil:
-		return errors.New("there is no record of a frozen directory")
+		return hasGone(where)
 	case j.Stage == stageLeft:
 		return nil
 	case j.Stage != stagePromised && j.Stage != stageLeaving:
@@ -52,14 +52,39 @@ func (m *Mover) leave(ctx context.Context, where place, keepSeconds int64) error
 	return where.write(j)
 }
 
+// hasGone tells whether a directory has left without a trace: its time in the trash is over, and the task is of an older backup of the objects.
+func hasGone(where place) error {
+	for _, path := range []string{where.shown(), where.hidden()} {
+		if there, err := exists(path); err != nil || there {
+			return errors.Join(errors.New("there is no record of a frozen directory, and the directory is there"), err)
+		}
+	}
+	return nil
+}
+
 // sourceStep does what the source's task asks for, and returns what to report and when to look again, 0 for when it changes.
 func (m *Mover) sourceStep(ctx context.Context, where place, task *internalv1.MoveTask, since time.Time) (internalv1.MoveReport, time.Duration) {
 	report := internalv1.MoveReport{ID: task.ID, State: internalv1.MoveStateServing, Attempt: task.Attempt}
-	if j, err := where.read(); err == nil && j != nil && (j.Stage == stageLeft || j.Stage == stageEmptying) {
-		report.State = internalv1.MoveStateLeft // Whatever is asked for: the object may be of an older backup.
+	// What was promised is kept, whatever is asked for: the object may be of an older backup.
+	j, err := where.read()
+	promised := err == nil && j != nil && j.Stage == stagePromised
+	switch {
+	case err != nil || j == nil:
+	case j.Stage == stageLeft || j.Stage == stageEmptying:
+		report.State = internalv1.MoveStateLeft
+		return report, 0
+	case j.Stage == stageLeaving && task.Step != internalv1.MoveLeaving:
+		if err := m.leave(ctx, where, j.KeepSeconds); err != nil {
+			report.State, report.Message = internalv1.MoveStateFrozen, cut(err.Error())
+			return report, retryAfter
+		}
+		report.State = internalv1.MoveStateLeft
+		return report, 0
+	case promised && task.Step != internalv1.MoveLeaving:
+		report.State, report.Attempt = internalv1.MoveStateFrozen, j.Attempt
 		return report, 0
 	}
-	var err error
+	err = nil
 	switch task.Step {
 	case internalv1.MoveCopying, internalv1.MoveThawing:
 		err = m.thaw(ctx, where, task.Sequence)

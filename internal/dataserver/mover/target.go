@@ -62,9 +62,15 @@ func (e *errRefused) Error() string { return e.why }
 // targetStep does what the target's task asks for, and returns what to report and when to look again, 0 for when the task changes.
 func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.MoveTask, c *copying) (internalv1.MoveReport, time.Duration) {
 	state, again := internalv1.MoveStateCopying, time.Duration(0)
-	var err error
-	switch task.Step {
-	case internalv1.MoveCopying:
+	j, err := where.read()
+	asks := err == nil && j != nil && j.isPlacing()
+	err = nil
+	switch {
+	case asks: // There is one way from here, whatever is asked for: the object may be of an older backup.
+		if err = m.put(ctx, where, task); err == nil {
+			state = internalv1.MoveStatePlaced
+		}
+	case task.Step == internalv1.MoveCopying:
 		if task.IsSuspended() {
 			report := c.report(task, state)
 			report.Message = "suspended (spec.moves.execution of the FileServer)"
@@ -74,12 +80,12 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 			state = internalv1.MoveStateCaughtUp
 		}
 		again = max(m.limits.pass, c.took)
-	case internalv1.MoveFreezing:
+	case task.Step == internalv1.MoveFreezing:
 		if err = m.verify(ctx, where, task, c); err == nil {
 			state = internalv1.MoveStateVerified
 		}
-	case internalv1.MoveThawing: // The copy goes on when the source does.
-	case internalv1.MovePlacing, internalv1.MoveLeaving:
+	case task.Step == internalv1.MoveThawing: // The copy goes on when the source does.
+	case task.Step == internalv1.MovePlacing || task.Step == internalv1.MoveLeaving:
 		if err = m.put(ctx, where, task); err == nil {
 			state = internalv1.MoveStatePlaced
 		}
@@ -92,6 +98,9 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 	switch {
 	case isEnded(err):
 		report.State, report.Message = internalv1.MoveStateReleased, cut(err.Error())
+		if task.Step != internalv1.MovePlacing {
+			return report, retryAfter // The step that was asked for comes next.
+		}
 		return report, 0
 	case errors.As(err, &refused):
 		c.measured = false

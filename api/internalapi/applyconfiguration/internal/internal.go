@@ -377,6 +377,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: passes
       type:
         scalar: numeric
+    - name: sequence
+      type:
+        scalar: numeric
     - name: state
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveState

@@ -19,6 +19,9 @@ type MoveReportApplyConfiguration struct {
 	State *internalapiv1alpha1.MoveState `json:"state,omitempty"`
 	// attempt is the freeze that the state is of.
 	Attempt *int32 `json:"attempt,omitempty"`
+	// sequence is the highest of the tasks that this data server had. If it is higher than that of the ShareDirectory, the
+	// API's database was set back, and the move goes on from what the data servers have.
+	Sequence *int64 `json:"sequence,omitempty"`
 	// message says what failed last, or why the data server waits.
 	Message *string `json:"message,omitempty"`
 	// passes is how often the target has copied what differs.
@@ -58,6 +61,14 @@ func (b *MoveReportApplyConfiguration) WithState(value internalapiv1alpha1.MoveS
 // If called multiple times, the Attempt field is set to the value of the last call.
 func (b *MoveReportApplyConfiguration) WithAttempt(value int32) *MoveReportApplyConfiguration {
 	b.Attempt = &value
+	return b
+}
+
+// WithSequence sets the Sequence field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Sequence field is set to the value of the last call.
+func (b *MoveReportApplyConfiguration) WithSequence(value int64) *MoveReportApplyConfiguration {
+	b.Sequence = &value
 	return b
 }
 
