@@ -3,6 +3,7 @@ package mover
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -167,8 +168,10 @@ func writeManifest(to io.Writer, root string, since time.Time) error {
 // endOfManifest is no path that walk gives.
 const endOfManifest = "//end"
 
-// compareManifest reads a manifest and compares a directory with it. An error says what differs first.
+// compareManifest reads a manifest and compares a directory with it. An error says what differs first. Names that are one file here, with another number of
+// names than the source's, are removed: rsync, which writes in place, never parts them.
 func compareManifest(from *bufio.Reader, root string) error {
+	var linked error
 	count := int64(0)
 	seen := int64(0)
 	for {
@@ -187,7 +190,14 @@ func compareManifest(from *bufio.Reader, root string) error {
 		if err != nil {
 			return fmt.Errorf("the copy of %q: %w", theirs.Path, err)
 		}
-		if *ours != theirs {
+		if ours.Links > 1 && ours.Links != theirs.Links {
+			linked = cmp.Or(linked, fmt.Errorf("the copy of %q has %d names instead of %d", theirs.Path, ours.Links, theirs.Links))
+			if err := removeIn(root, string(theirs.Path)); err != nil {
+				return errors.Join(linked, err)
+			}
+			continue
+		}
+		if linked == nil && *ours != theirs {
 			return fmt.Errorf("the copy of %q differs: %+v instead of %+v", theirs.Path, *ours, theirs)
 		}
 	}
@@ -197,6 +207,9 @@ func compareManifest(from *bufio.Reader, root string) error {
 	}
 	if end.Error != "" {
 		return errors.New("the source could not read all files: " + end.Error)
+	}
+	if linked != nil {
+		return linked
 	}
 	err := walk(root, false, func(string, fs.FileInfo) error {
 		count++
@@ -209,6 +222,16 @@ func compareManifest(from *bufio.Reader, root string) error {
 		return fmt.Errorf("the copy has %d files and directories instead of %d", count, end.Entries)
 	}
 	return nil
+}
+
+// removeIn removes a file below a directory, and follows no link out of it.
+func removeIn(root, path string) error {
+	directory, err := os.OpenRoot(root)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = directory.Close() }()
+	return directory.Remove(path)
 }
 
 // measure returns what a directory uses, and how many files and directories it has. What vanishes meanwhile does not count.
