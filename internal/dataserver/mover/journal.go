@@ -67,6 +67,9 @@ type journal struct {
 	Peer        string `json:"peer,omitempty"`
 	PeerAddress string `json:"peerAddress,omitempty"`
 	Freeze      string `json:"freeze,omitempty"`
+	// Syncing: the copy is being made durable. The kernel reports what it could not write once, and then has it no more, so a process that starts and finds
+	// this can't tell.
+	Syncing bool `json:"syncing,omitempty"`
 	// Parents are the directories above it, which the target makes.
 	Parents []parent `json:"parents,omitempty"`
 	// Parent is the inode of the directory that has the directory's name, Top that of the export's root.

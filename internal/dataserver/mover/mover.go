@@ -66,7 +66,9 @@ type Mover struct {
 	staging sync.Mutex
 	started bool
 	limits  limits
-	tasks   chan []internalv1.MoveTask
+	// sync makes a volume durable: syncVolume, except in tests.
+	sync  func(path string) error
+	tasks chan []internalv1.MoveTask
 
 	mutex   sync.Mutex
 	known   map[string]*work
@@ -99,7 +101,7 @@ type work struct {
 func New(config Config) *Mover {
 	return &Mover{
 		Config: config, confines: HasLandlock(), tasks: make(chan []internalv1.MoveTask, 1), known: map[string]*work{}, sending: map[string]int{}, acting: map[string]*sync.Mutex{},
-		reports: map[string]internalv1.MoveReport{}, changed: make(chan struct{}, 1),
+		reports: map[string]internalv1.MoveReport{}, changed: make(chan struct{}, 1), sync: syncVolume,
 		limits: limits{release: moving.ReleaseLimit, closing: closingLimit, orphan: orphanAfter, tidy: tidyEvery, pass: passPause, stale: staleAfter},
 	}
 }

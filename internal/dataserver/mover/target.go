@@ -118,7 +118,7 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 
 // onePass copies what differs. Clients use the directory meanwhile.
 func (m *Mover) onePass(ctx context.Context, where place, task *internalv1.MoveTask, c *copying) error {
-	if err := m.prepareCopy(where); err != nil {
+	if err := m.prepareCopy(where, c); err != nil {
 		return err
 	}
 	if c.attempt != task.Attempt {
@@ -150,7 +150,7 @@ func (m *Mover) onePass(ctx context.Context, where place, task *internalv1.MoveT
 }
 
 // prepareCopy makes the place for the copy.
-func (m *Mover) prepareCopy(where place) error {
+func (m *Mover) prepareCopy(where place, c *copying) error {
 	j, err := where.read()
 	if err != nil {
 		return err
@@ -166,6 +166,9 @@ func (m *Mover) prepareCopy(where place) error {
 			err = &errRefused{fmt.Sprintf("the target has a directory %q of the share already, on volume %d", where.path, where.volume)}
 		}
 		return err
+	}
+	if j != nil && j.Syncing {
+		return m.copyAgain(where, j, c)
 	}
 	if j == nil || j.Stage != stageCopying {
 		m.about("copy")
@@ -228,6 +231,11 @@ func (m *Mover) verify(ctx context.Context, where place, task *internalv1.MoveTa
 	default:
 		return fmt.Errorf("the copy is %s", j.Stage)
 	}
+	if j.Syncing {
+		if err := m.copyAgain(where, j, c); err != nil {
+			return err
+		}
+	}
 	conn, _, head, err := m.askSource(ctx, m.dialer(task), ask{Move: task.ID, Kind: askFreeze, Attempt: task.Attempt})
 	if err != nil {
 		return err
@@ -256,10 +264,15 @@ func (m *Mover) verify(ctx context.Context, where place, task *internalv1.MoveTa
 	if err != nil {
 		return err
 	}
-	if err := syncVolume(where.data()); err != nil {
+	j.Stage, j.Syncing = stageCopying, true
+	m.about("sync")
+	if err := where.write(j); err != nil {
 		return err
 	}
-	j.Stage, j.Attempt, j.Freeze, j.Parents = stageVerified, task.Attempt, head.Freeze, head.Parents
+	if err := m.sync(where.data()); err != nil {
+		return errors.Join(err, m.copyAgain(where, j, c))
+	}
+	j.Stage, j.Attempt, j.Freeze, j.Parents, j.Syncing = stageVerified, task.Attempt, head.Freeze, head.Parents, false
 	m.about("verified")
 	return where.write(j)
 }
@@ -278,6 +291,22 @@ func (m *Mover) compare(ctx context.Context, where place, p pass, since int64) e
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	return compareManifest(answer, where.data())
+}
+
+// copyAgain throws the copy away. After an error of the volume a file can be right as long as it is in memory, and be wrong on the disk: it compares well, and
+// the next sync reports nothing.
+func (m *Mover) copyAgain(where place, j *journal, c *copying) error {
+	m.Log.Warn("it is not certain that the copy of a directory is on the disk: it is copied again", "share", where.share, "path", where.path)
+	m.about("copy again")
+	if err := where.remove(where.data()); err != nil {
+		return fmt.Errorf("removing a copy that may not be on the disk: %w", err)
+	}
+	c.passes, c.since, c.measured, c.caughtUp = 0, 0, false, false
+	if err := where.makeData(); err != nil {
+		return fmt.Errorf("making the place for the copy: %w", err)
+	}
+	j.Stage, j.Syncing = stageCopying, false
+	return where.write(j)
 }
 
 // syncVolume makes everything on a volume durable: the source's directory is removed after this.
