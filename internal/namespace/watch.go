@@ -228,7 +228,11 @@ func (w *watcher) setDirectory(o *internalv1.ShareDirectory) {
 // restoreDirectory takes what the API has again after its database was restored. The tree would ignore it as older than what it knows.
 func (w *watcher) restoreDirectory(o client.Object) {
 	if directory, ok := o.(*internalv1.ShareDirectory); ok {
+		before, known := w.tree.Directory(directory.Spec.FileShareRef.Name, directory.Spec.Path)
 		w.tree.RestoreDirectory(directory)
+		if known {
+			w.leader.DirectoryRestored(before, directory)
+		}
 	}
 }
 

@@ -265,6 +265,16 @@ func (k *Leader) DirectoryLost(r *tree.Directory) {
 	}
 }
 
+// DirectoryRestored must be called when a ShareDirectory is of an older backup than what was known. If the directory had moved since, it is where it was
+// last: that data server is looked at, so that the share says so.
+func (k *Leader) DirectoryRestored(before *tree.Directory, now *internalv1.ShareDirectory) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.queue != nil && before.Server != "" && before.Server != now.Spec.DataServerRef.Name {
+		k.queue.AddAfter(task{share: before.Share, server: before.Server}, lostPause)
+	}
+}
+
 // lookAgain schedules another scan of a server.
 func (k *Leader) lookAgain(t task) {
 	k.mu.Lock()

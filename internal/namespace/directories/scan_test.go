@@ -82,6 +82,31 @@ func TestAVolumeWithADirectoryOnItsWayIsLookedAtAgain(t *testing.T) {
 	w.inventory(t)
 }
 
+// A directory moved to another data server, and then the objects were restored from a backup of before. The share says where it is, and when the
+// ShareDirectory is deleted it is written again from there.
+func TestADirectoryThatMovedSinceTheBackupIsFound(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
+	moved := left("p/a", internalv1.DirectoryReady)
+	w.leader.Tree.SetDirectory(moved)
+	before, _ := w.leader.Tree.Directory("s", "p/a")
+	w.leader.DirectoryRestored(before, moved)
+	earlier := left("p/a", internalv1.DirectoryReady, func(o *internalv1.ShareDirectory) { o.Spec.DataServerRef.Name = "fs-1" })
+	w.leader.Tree.RestoreDirectory(earlier)
+	w.leader.DirectoryRestored(before, earlier)
+	if next, _ := w.leader.queue.Get(); next != (task{share: "s", server: "fs-0"}) { // It waits until there is one.
+		t.Errorf("the leader looks at %+v", next)
+	}
+	if found := w.inventory(t); len(found.Misplaced) != 1 || found.Misplaced[0].Path != "p/a" {
+		t.Errorf("the share says %+v", found)
+	}
+	w.leader.Tree.DeleteDirectory("s", "p/a", string(earlier.UID))
+	w.inventory(t)
+	if r, ok := w.leader.Tree.Directory("s", "p/a"); !ok || r.Server != "fs-0" || r.State != internalv1.DirectoryReady {
+		t.Errorf("its ShareDirectory is %+v", r)
+	}
+}
+
 // inCeph has both data servers use one Ceph file system: fs-1 is another pod in front of the same directories.
 func (w *world) inCeph() {
 	for _, name := range []string{"fs-0", "fs-1"} {
