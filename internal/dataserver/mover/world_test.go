@@ -319,6 +319,7 @@ func (w *world) run() {
 		case moving.Stay:
 		case moving.Step:
 			w.move = next
+			w.move.StepTime = &metav1.Time{Time: time.Now()} // What ends by itself ends a freeze after its limit.
 		case moving.Flip:
 			w.move, w.flipped = next, true
 		default:
