@@ -14,8 +14,10 @@ KUBEBUILDER_ASSETS=$(hack/lab/lab assets)
 HOWDAH_GANESHA_ROOT=${HOWDAH_GANESHA_ROOT:-$(hack/lab/lab images --target ganesha --unpack)}
 HOWDAH_CLIENTS_ROOT=${HOWDAH_CLIENTS_ROOT:-$(hack/lab/lab clients)}
 HOWDAH_BINARY=$PWD/bin/howdah
-export KUBEBUILDER_ASSETS HOWDAH_GANESHA_ROOT HOWDAH_CLIENTS_ROOT HOWDAH_BINARY
+HOWDAH_REGISTERS=$PWD/bin/registers.so
+export KUBEBUILDER_ASSETS HOWDAH_GANESHA_ROOT HOWDAH_CLIENTS_ROOT HOWDAH_BINARY HOWDAH_REGISTERS
 remind "building howdah" go build -o "$HOWDAH_BINARY" ./cmd/howdah
+gcc -Wall -Werror -O2 -shared -fPIC -o "$HOWDAH_REGISTERS" test/kernels/testdata/registers.c
 remind "building the test" go test -vet=off -c -o bin/kernels.test ./test/kernels
 
 # What the run writes is in a folder that its processes hold a lock of. It goes with the run, and one whose run was killed

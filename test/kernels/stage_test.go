@@ -22,6 +22,10 @@ const (
 	stageSender = "sender"
 	// stageGanesha is a ganesha without a supervisor.
 	stageGanesha = "ganesha"
+
+	// envPreload is the library that a client machine's kernel loads first: testdata/registers.c, or none.
+	envPreload = "HOWDAH_KERNELS_PRELOAD"
+	registers  = "registers.so"
 )
 
 func TestMain(m *testing.M) {
@@ -80,7 +84,11 @@ func becomeClient(root, folder, memory string, args []string) error {
 	if err != nil {
 		return err
 	}
-	return become(root, args, []string{"TMPDIR=/dev/shm", "HOME=/root", "PATH=/usr/bin:/usr/sbin"})
+	env := []string{"TMPDIR=/dev/shm", "HOME=/root", "PATH=/usr/bin:/usr/sbin"}
+	if library := os.Getenv(envPreload); library != "" {
+		env = append(env, "LD_PRELOAD="+library)
+	}
+	return become(root, args, env)
 }
 
 // becomeOwner turns this process into the supervisor of a data server, with a pod's rights: a read-only overlay

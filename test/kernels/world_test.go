@@ -61,7 +61,7 @@ type world struct {
 }
 
 // needed is an environment variable that hack/test-kernels.sh sets.
-func needed(t *testing.T, name string) string {
+func needed(t testing.TB, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
 	if value == "" {
