@@ -24,6 +24,7 @@ func TestKernels(t *testing.T) {
 	t.Run("a directory moves to another data server", w.testMoves)
 	t.Run("clients follow a directory that both owners serve", w.testFollow)
 	t.Run("clients go on when their namespace server is lost", w.testLostNamespaceServer)
+	t.Run("a data server has two addresses", w.testTrunks)
 	t.Run("clients sleep", w.testSleep)
 	t.Run("a lock is taken while its holder sleeps", w.testTakenLock)
 }
