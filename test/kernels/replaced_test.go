@@ -50,6 +50,7 @@ func (w *world) serveBehind(t *testing.T, owner int) (leadTo func(to string)) {
 	}
 	give(dataService)
 	t.Cleanup(func() {
+		give(ownerAddress(owner)) // The parts that follow use this data server, too.
 		host(t, "iptables -w -t nat -D PREROUTING -d %s -p tcp -j DATA", dataService)
 		host(t, "iptables -w -t nat -F DATA")
 		host(t, "iptables -w -t nat -X DATA")

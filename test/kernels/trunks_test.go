@@ -21,7 +21,7 @@ mount -t nfs4 -o vers=4.1,nconnect=16,max_connect=2 %[2]s:%[3]s /tmp/second
 trap 'umount -i /tmp/second; umount -i /tmp/first' EXIT
 set -e
 mkdir -p -m 777 /tmp/first/a0; dd if=/dev/zero of=/tmp/first/a0/file bs=1M count=32 status=none; sync
-grep -q . /tmp/second/a0/file
+head -c 1 /tmp/second/a0/file > /dev/null
 echo 3 > /proc/sys/vm/drop_caches
 received() { ss -tinH dst $1 dport = :2049 | grep -o 'bytes_received:[0-9]*' | cut -d: -f2 | { n=0; sum=0; while read bytes; do n=$((n + 1)); sum=$((sum + bytes)); done; echo $n $((sum >> 10)); }; }
 a=$(received %[1]s); b=$(received %[2]s)
