@@ -46,7 +46,8 @@ func (w *world) serveBehind(t *testing.T, owner int) (leadTo func(to string)) {
 	}
 	give := func(address string) {
 		server := &internalv1.DataServer{}
-		w.edit(t, server, naming.DataServer(fileServer, int32(owner)), func() { server.Spec.Address = address })
+		// The context of this part has ended when it cleans up.
+		w.edit(w.t, server, naming.DataServer(fileServer, int32(owner)), func() { server.Spec.Address = address })
 	}
 	give(dataService)
 	t.Cleanup(func() {
