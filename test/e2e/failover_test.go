@@ -150,11 +150,17 @@ func dataServerGenerations(ctx context.Context) map[string]int64 {
 	exports := &internalv1.ShareExportList{}
 	Expect(c.List(ctx, exports, client.InNamespace(c.Namespace))).To(Succeed())
 	for _, export := range exports.Items {
+		if export.Spec.FileServerRef.Name != fileServer {
+			continue // One of an earlier spec may be on its way out.
+		}
 		counts["ShareExport "+export.Name] = export.Generation
 	}
 	servers := &internalv1.DataServerList{}
 	Expect(c.List(ctx, servers, client.InNamespace(c.Namespace))).To(Succeed())
 	for _, server := range servers.Items {
+		if server.Spec.FileServerRef.Name != fileServer {
+			continue
+		}
 		counts["DataServer "+server.Name] = server.Generation
 		log, err := c.Kubectl(ctx, "logs", server.Name, "--tail=-1")
 		Expect(err).NotTo(HaveOccurred())
