@@ -40,7 +40,7 @@ type kernelClient struct {
 
 	mu     sync.Mutex
 	next   int
-	ended  map[int]chan int
+	ended  map[int]chan scriptEnd
 	booted chan struct{}
 	output strings.Builder
 }
@@ -77,7 +77,7 @@ func bootClient(t testing.TB, root, kernel string, i int, scratch string, memory
 	t.Helper()
 	c := &kernelClient{
 		name: clientDevice(i), kernel: kernel, address: clientAddress(i), folder: filepath.Join(scratch, clientDevice(i)),
-		ended: map[int]chan int{}, booted: make(chan struct{}),
+		ended: map[int]chan scriptEnd{}, booted: make(chan struct{}),
 	}
 	if err := os.MkdirAll(c.folder, 0o755); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func (c *kernelClient) listen(output io.Reader) {
 			close(c.booted)
 		}
 		if n, _ := fmt.Sscanf(line, "ended %d %d", &number, &code); n == 2 && c.ended[number] != nil {
-			c.ended[number] <- code
+			c.ended[number] <- scriptEnd{code, time.Now()}
 		}
 		c.mu.Unlock()
 	}
@@ -168,6 +168,12 @@ func (c *kernelClient) log() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.output.String()
+}
+
+// scriptEnd is the end of a script. Whoever waits for several may come to this one late.
+type scriptEnd struct {
+	code int
+	at   time.Time
 }
 
 // result is how a script ended.
@@ -182,7 +188,7 @@ func (c *kernelClient) start(t testing.TB, script string) func(ctx context.Conte
 	t.Helper()
 	c.mu.Lock()
 	c.next++
-	number, ended := c.next, make(chan int, 1)
+	number, ended := c.next, make(chan scriptEnd, 1)
 	c.ended[number] = ended
 	c.mu.Unlock()
 	file := filepath.Join(c.folder, fmt.Sprintf("%d.sh", number))
@@ -195,12 +201,13 @@ func (c *kernelClient) start(t testing.TB, script string) func(ctx context.Conte
 	}
 	return func(ctx context.Context) result {
 		t.Helper()
-		r := result{code: -1}
+		end := scriptEnd{code: -1}
 		select {
-		case r.code = <-ended:
+		case end = <-ended:
 		case <-ctx.Done():
+			end.at = time.Now()
 		}
-		r.took = time.Since(began)
+		r := result{code: end.code, took: end.at.Sub(began)}
 		text, err := os.ReadFile(strings.TrimSuffix(file, ".sh") + ".out")
 		if err != nil {
 			t.Fatal(err)
