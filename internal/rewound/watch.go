@@ -11,7 +11,8 @@ import (
 const maxDeleted = 1 << 14
 
 // Watch calls back before an event that shows an earlier state of an object than an event before: an older version of it, or that it is there
-// although it was deleted. One that was there before another of its name is an earlier state, too: a watch that begins again tells of both in one event. Events of one registration come one after the other, so the handler is for one of them.
+// although it was deleted. One that was there before another of its name is an earlier state, too: a watch that begins again has both in one event.
+// Events of one registration come one after the other, so the handler is for one of them.
 func Watch(inner toolscache.ResourceEventHandlerFuncs, back func(client.Object)) toolscache.ResourceEventHandlerFuncs {
 	deleted := lru.New(maxDeleted)
 	return toolscache.ResourceEventHandlerFuncs{

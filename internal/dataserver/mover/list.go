@@ -22,8 +22,8 @@ const (
 	takenEvery = 5 * time.Millisecond
 	takenWait  = 20 * time.Second
 	// nameStale is how long the name of a directory that has left is refused. A client that a namespace server without the API sends here waits then,
-	// and does not take the directory for removed. After that it is just not there. It
-	// is not refused that long if more have left since than have lines of their own (fitting).
+	// and does not take the directory for removed. After that it is just not there. If more have left since than have lines of their own (fitting), it
+	// is not refused that long.
 	nameStale = time.Hour
 	// none is the word of the list for no name, and for no inodes.
 	none = "-"

@@ -41,7 +41,7 @@ func TestWhatTheAPIHasAgainIsTaken(t *testing.T) {
 	}
 }
 
-// A watch that was interrupted tells of a deletion and of what was made in its place in one event. The renamed directory that is gone is not waited for.
+// A watch that was interrupted has a deletion and what was made in its place in one event. The renamed directory that is gone is not waited for.
 func TestARenameThatAnotherDirectoryHasReplacedIsOver(t *testing.T) {
 	tree := New("fs")
 	renaming := newDirectory("s", "a", "fs-0", internalv1.DirectoryRenaming, 5)
