@@ -34,7 +34,12 @@ func (w *world) testTrunks(t *testing.T) {
 	w.share("trunks", 1, nil)
 	host(t, "ip -n %s address add %s/24 dev eth0", ownerNetwork(0), secondAddress)
 	// Ganesha listens at its pod's address alone.
-	host(t, "ip netns exec %s iptables -w -t nat -A PREROUTING -d %s -j DNAT --to-destination %s", ownerNetwork(0), secondAddress, ownerAddress(0))
+	rule := fmt.Sprintf("PREROUTING -d %s -j DNAT --to-destination %s", secondAddress, ownerAddress(0))
+	host(t, "ip netns exec %s iptables -w -t nat -A %s", ownerNetwork(0), rule)
+	t.Cleanup(func() {
+		host(t, "ip netns exec %s iptables -w -t nat -D %s", ownerNetwork(0), rule)
+		host(t, "ip -n %s address del %s/24 dev eth0", ownerNetwork(0), secondAddress)
+	})
 	w.onEveryKernel(t, func(t *testing.T, c *kernelClient) {
 		if older(c.kernel, firstWithTrunks) {
 			t.Skipf("max_connect is newer than Linux %s", c.kernel)
