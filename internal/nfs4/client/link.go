@@ -161,9 +161,9 @@ func (l *link) start(procedure uint32, cred Credentials, args []byte) (<-chan []
 		_, err = l.conn.Write(record)
 	}
 	if err != nil {
-		err = fmt.Errorf("send to the NFS server: %w", err)
-		l.fail(err)
-		return nil, err
+		l.fail(fmt.Errorf("send to the NFS server: %w", err))
+		// The reader may have seen the end first, and closed the connection: what it saw is the reason, "closed" is not.
+		return nil, l.failure()
 	}
 	return reply, nil
 }

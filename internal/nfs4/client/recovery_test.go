@@ -381,46 +381,6 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// A server that ends connections is there, one that answers nothing may hang, and one that takes no connection is not there.
-func TestKnock(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ends := make(chan bool, 1)
-	ends <- true
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			select {
-			case <-ends:
-				_ = conn.Close()
-			default:
-				defer func() { _ = conn.Close() }()
-			}
-		}
-	}()
-	addr := listener.Addr().String()
-	if err := client.Knock(t.Context(), addr); err != nil {
-		t.Errorf("a server that ends the connection: %v", err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if client.Knock(ctx, addr) == nil {
-		t.Error("a server that does not answer is taken for one that does")
-	}
-	_ = listener.Close()
-	if client.Knock(t.Context(), addr) == nil {
-		t.Error("a port that is closed is taken for a server")
-	}
-	if err := client.Knock(t.Context(), serve(t, newTree(), "127.0.0.1:0").addr); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestClosedClient(t *testing.T) {
 	s := serve(t, newTree(), "127.0.0.1:0")
 	c := dial(t, s.addr, client.Options{})
