@@ -37,6 +37,8 @@ func namespaceServerAccess(in FileServerInput) []runtime.ApplyConfiguration {
 	name := naming.NamespaceServers(in.name())
 	rules := []*rbacv1ac.PolicyRuleApplyConfiguration{
 		rule(v1alpha1.GroupVersion.Group, "fileshares", nil, "get", "list", "watch"),
+		// The addresses that clients have of them.
+		rule(v1alpha1.GroupVersion.Group, "fileservers", []string{in.name()}, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "dataservers", nil, "get", "list", "watch"),
 		rule(internalv1.GroupVersion.Group, "shareexports", nil, "get", "list", "watch"),
 		// What they have of the share.

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -29,6 +31,7 @@ type watcher struct {
 	tree   *tree.Tree
 	leader *directories.Leader
 	cache  cache.Cache
+	own    ownAddresses
 
 	// identified is closed when the first data server is known.
 	identified chan struct{}
@@ -59,6 +62,7 @@ func newWatcher(config *rest.Config, scheme *runtime.Scheme, o *Options, t *tree
 		DefaultNamespaces: map[string]cache.Config{o.KubeNamespace: {}},
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.FileServer{}:        {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, o.FileServer), Transform: slimFileServer},
 			&internalv1.DataServer{}:      ours,
 			&internalv1.ShareExport{}:     {Label: ours.Label, Transform: slimExport},
 			&internalv1.ShareDirectory{}:  ours,
@@ -80,6 +84,17 @@ func slimExport(object any) (any, error) {
 	return object, nil
 }
 
+// slimFileServer leaves all out of a FileServer but the addresses of its namespace servers.
+func slimFileServer(object any) (any, error) {
+	if o, ok := object.(*v1alpha1.FileServer); ok {
+		return &v1alpha1.FileServer{
+			ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion},
+			Status:     v1alpha1.FileServerStatus{Address: o.Status.Address, OutsideAddresses: o.Status.OutsideAddresses},
+		}, nil
+	}
+	return object, nil
+}
+
 // run watches until the context ends.
 func (w *watcher) run(ctx context.Context) error {
 	var synced []toolscache.InformerSynced
@@ -87,6 +102,7 @@ func (w *watcher) run(ctx context.Context) error {
 		object  client.Object
 		handler toolscache.ResourceEventHandler
 	}{
+		{&v1alpha1.FileServer{}, handler(w.own.set, w.own.forget)},
 		{&internalv1.DataServer{}, handler(w.setServer, w.deleteServer)},
 		{&internalv1.ShareExport{}, handler(w.setExport, w.deleteExport)},
 		{&v1alpha1.FileShare{}, handler(

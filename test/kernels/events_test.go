@@ -120,7 +120,7 @@ func (w *world) testSlowOwner(t *testing.T) {
 		}
 	}
 	w.together(t, "sync; echo 3 > /proc/sys/vm/drop_caches")(t.Context())
-	w.waitOut(t, duration(t, "HOWDAH_KERNELS_SLOW", 30*time.Second), func() {
+	w.waitOut(t, "slow", duration(t, "HOWDAH_KERNELS_SLOW", 30*time.Second), func() {
 		if err := syscall.Kill(w.ganeshaProcess(t, 0), syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -143,13 +143,13 @@ func (w *world) testAwayOwner(t *testing.T) {
 		}
 	}
 	w.together(t, "sync; echo 3 > /proc/sys/vm/drop_caches")(t.Context())
-	w.waitOut(t, duration(t, "HOWDAH_KERNELS_AWAY", 3*time.Minute),
+	w.waitOut(t, "away", duration(t, "HOWDAH_KERNELS_AWAY", 3*time.Minute),
 		func() { host(t, "ip link set %s down", ownerNetwork(0)) },
 		func() { host(t, "ip link set %s up", ownerNetwork(0)) })
 }
 
 // waitOut uses directories of owner 0 while it is away, and others.
-func (w *world) waitOut(t *testing.T, away time.Duration, leave, comeBack func()) {
+func (w *world) waitOut(t *testing.T, share string, away time.Duration, leave, comeBack func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), away+2*time.Minute)
 	defer cancel()
@@ -158,15 +158,18 @@ func (w *world) waitOut(t *testing.T, away time.Duration, leave, comeBack func()
 	defer back.Stop()
 	time.Sleep(2 * time.Second) // So that nothing is answered that was under way.
 	waiting := map[string]func(context.Context) []result{
-		"read a file":                       w.together(t, twice("cat /mnt/share/a0/file")),
-		"write a file":                      w.together(t, twice("echo new > /mnt/share/a0/$(uname -r) && cat /mnt/share/a0/$(uname -r)")),
-		"enter a directory":                 w.together(t, twice("ls /mnt/share/b0 && touch /mnt/share/b0/$(uname -r)")),
+		"read a file":       w.together(t, twice("cat /mnt/share/a0/file")),
+		"write a file":      w.together(t, twice("echo new > /mnt/share/a0/$(uname -r) && cat /mnt/share/a0/$(uname -r)")),
+		"enter a directory": w.together(t, twice("ls /mnt/share/b0 && touch /mnt/share/b0/$(uname -r)")),
+		"mount a directory by itself": w.together(t, twice(fmt.Sprintf(
+			"mkdir -p /mnt/own; mount -t nfs4 -o vers=4.1 %s:/%s/b0 /mnt/own && ls /mnt/own && umount /mnt/own", namespaceServers, share))),
 		"make and remove a directory there": w.together(t, twice("d=/mnt/share/b0/d-$(uname -r); mkdir -p $d && rmdir $d")),
 	}
 	others := map[string]func(context.Context) []result{
 		"read a file":       w.together(t, "cat /mnt/share/a1/file"),
 		"enter a directory": w.together(t, "ls /mnt/share/b1"),
 		"list the share":    w.together(t, "ls /mnt/share"),
+		"make a directory":  w.together(t, "mkdir /mnt/share/other-$(uname -r)"),
 	}
 	for what, wait := range others {
 		for i, r := range wait(ctx) {

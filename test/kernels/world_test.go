@@ -94,6 +94,7 @@ func newWorld(t *testing.T, size size, choose func(kernels []string) []string) *
 	versions := choose(kernels(t, w.root))
 	layNetwork(t, size.owners, len(versions))
 	w.startAPI()
+	w.declareFileServer()
 	for i := range size.owners {
 		w.declareOwner(i)
 		w.makeFolder(i)
@@ -232,6 +233,17 @@ func (w *world) startNamespaceServers() {
 		})
 	}
 	lead(w.t, 0)
+}
+
+// declareFileServer has namespace servers know the address that clients mount.
+func (w *world) declareFileServer() {
+	w.t.Helper()
+	fs := builders.FileServer(kubeNamespace, fileServer).Build()
+	w.create(fs)
+	fs.Status.Address = namespaceServers
+	if err := w.api.Status().Update(w.t.Context(), fs); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) declareOwner(i int) {

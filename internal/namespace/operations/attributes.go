@@ -127,6 +127,9 @@ func (c *compound) encode(e *tree.Entry, request []uint32) nfsv4.Fattr4 {
 // encodeOf is encode of those requested attributes that are among given ones.
 func (c *compound) encodeOf(e *tree.Entry, request, given []uint32) nfsv4.Fattr4 {
 	h, w := c.h, values{minor: c.minor, servers: c.locations(e)}
+	if hasBit(request, nfsv4.FATTR4_FS_LOCATIONS) {
+		w.waiting = c.waitsAt(e)
+	}
 	var mask []uint32
 	for _, a := range attributes {
 		if !hasBit(request, a.number) || !knows(c.minor, a.number) || !hasBit(given, a.number) {
@@ -180,6 +183,8 @@ type values struct {
 	minor uint32
 	// servers are those of fs_locations.
 	servers []string
+	// waiting are those at which the client waits before it tries them.
+	waiting []string
 }
 
 func (w *values) u32(v uint32) { w.Write(binary.BigEndian.AppendUint32(nil, v)) }
@@ -248,12 +253,22 @@ func (w *values) locations(e *tree.Entry) {
 		return
 	}
 	w.pathname(e.Path)
-	w.u32(1)
-	w.u32(uint32(len(w.servers)))
-	for _, server := range w.servers {
+	if len(w.waiting) == 0 {
+		w.u32(1)
+	} else {
+		w.u32(2)
+		w.location(w.waiting, waitingPath(e.ID))
+	}
+	w.location(w.servers, e.Target.Path)
+}
+
+// location is a fs_location4: servers, and a path on each.
+func (w *values) location(servers []string, path string) {
+	w.u32(uint32(len(servers)))
+	for _, server := range servers {
 		w.text(server)
 	}
-	w.pathname(e.Target.Path)
+	w.pathname(path)
 }
 
 func hasBit(m []uint32, i int) bool { return i/32 < len(m) && m[i/32]&(1<<(i%32)) != 0 }

@@ -43,6 +43,9 @@ func (c *compound) resolve(h *handle) (tree.Entry, nfsv4.Nfsstat4) {
 	if h.unentered != nil {
 		return *h.unentered, nfsv4.NFS4_OK
 	}
+	if h.waiting {
+		return c.waitingEntry(h.id)
+	}
 	e, ok, moving := c.h.Tree.Resolve(h.id)
 	switch {
 	case moving:
@@ -98,7 +101,7 @@ func (c *compound) putfh(object []byte) nfsv4.Nfsstat4 {
 	if err != nil {
 		return nfsv4.NFS4ERR_BADHANDLE
 	}
-	h := &handle{id: id}
+	h := &handle{id: id, waiting: kind == tree.HandleWaiting}
 	e, status := c.resolve(h)
 	switch {
 	case status != nfsv4.NFS4_OK:
@@ -119,17 +122,20 @@ func (c *compound) getfh(op *nfsv4.NfsArgop4_OP_GETFH) nfsv4.NfsResop4 {
 	if status != nfsv4.NFS4_OK {
 		return session.Fail(op, status)
 	}
-	kind := tree.HandleDirectory
-	if c.current.unentered != nil {
+	kind, id := tree.HandleDirectory, e.ID
+	switch {
+	case c.current.unentered != nil:
 		kind = tree.HandleCreated
+	case c.current.waiting:
+		kind, id = tree.HandleWaiting, c.current.id
 	}
 	return &nfsv4.NfsResop4_OP_GETFH{Opgetfh: &nfsv4.Getfh4res_NFS4_OK{
-		Resok4: nfsv4.Getfh4resok{Object: tree.EncodeHandle(kind, e.ID)},
+		Resok4: nfsv4.Getfh4resok{Object: tree.EncodeHandle(kind, id)},
 	}}
 }
 
-// lookup is LOOKUP (RFC 8881 section 18.13). A junction is entered only while its owner
-// serves it: the client's kernel would mount the owner now, and fail.
+// lookup is LOOKUP (RFC 8881 section 18.13). A junction whose owner does not serve it is entered only if the client has another place to wait:
+// its kernel would mount the owner now, and fail.
 func (c *compound) lookup(ctx context.Context, name string) nfsv4.Nfsstat4 {
 	status := c.enterChild(ctx, name)
 	if status == nfsv4.NFS4ERR_DELAY && c.h.holds.until(ctx, c.caller.Addr, func() bool { return c.couldEnter(name) }) {
@@ -143,6 +149,9 @@ func (c *compound) couldEnter(name string) bool {
 	dir, status := c.directory()
 	if status != nfsv4.NFS4_OK {
 		return true
+	}
+	if c.current.waiting {
+		return c.awaitServed(name) != nfsv4.NFS4ERR_DELAY
 	}
 	e, pending, ok := c.find(dir.ID, name)
 	if !ok {
@@ -160,6 +169,9 @@ func (c *compound) isServed(e *tree.Entry) bool {
 }
 
 func (c *compound) enterChild(ctx context.Context, name string) nfsv4.Nfsstat4 {
+	if status, isWaiting := c.enterWaiting(name); isWaiting {
+		return status
+	}
 	e, status := c.child(name)
 	if status != nfsv4.NFS4_OK {
 		return status
@@ -173,7 +185,7 @@ func (c *compound) enterChild(ctx context.Context, name string) nfsv4.Nfsstat4 {
 	}
 	if e.Junction() {
 		c.route(&e)
-		if c.awaitsOwner(&e, c.isServed(&e)) {
+		if len(c.waitsAt(&e)) == 0 && c.awaitsOwner(&e, c.isServed(&e)) {
 			return nfsv4.NFS4ERR_DELAY
 		}
 	}

@@ -55,6 +55,8 @@ type Config struct {
 	Reachable func(server string) bool
 	// Look asks a junction's data server for the attributes of the directory there. nil: referrals have no owner and times.
 	Look func(ctx context.Context, target *tree.Target) (nfs.Attributes, error)
+	// Own are the addresses at which clients that came by a door reach the namespace servers; nil: they are not known.
+	Own func(door string) []string
 	// Now is the clock.
 	Now func() time.Time
 	// MaxWait is how long a lookup is put off (NFS4ERR_DELAY) while an owner does not serve or a
@@ -104,6 +106,8 @@ type handle struct {
 	id tree.ID
 	// unentered is set for a junction as its maker sees it before entering it: a directory with all attributes (fresh.go).
 	unentered *tree.Entry
+	// waiting: it is the place to wait for the junction with this identity (waiting.go).
+	waiting bool
 }
 
 // compound is the state of one compound.

@@ -29,6 +29,8 @@ const (
 	// HandleCreated is what the maker of a junction gets for it. Its attributes can be read and set through it. Any other
 	// use is stale on purpose: the client looks the name up again and meets the referral.
 	HandleCreated HandleKind = 1
+	// HandleWaiting is the place where clients wait for the junction with this identity to be served.
+	HandleWaiting HandleKind = 2
 )
 
 const (
@@ -50,7 +52,7 @@ func EncodeHandle(kind HandleKind, id ID) []byte {
 
 // DecodeHandle reads a file handle; the error is ErrBadHandle.
 func DecodeHandle(b []byte) (HandleKind, ID, error) {
-	if len(b) != handleSize || b[0] != handleMagic || b[1] == 0 || b[1] > handleVersion || b[2] > byte(HandleCreated) || b[3] != 0 {
+	if len(b) != handleSize || b[0] != handleMagic || b[1] == 0 || b[1] > handleVersion || b[2] > byte(HandleWaiting) || b[3] != 0 {
 		return 0, ID{}, ErrBadHandle
 	}
 	return HandleKind(b[2]), ID(b[4:]), nil
