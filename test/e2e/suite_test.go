@@ -152,6 +152,7 @@ func dump(ctx context.Context) {
 		{"get", "fileservers,fileshares,dataservers,mlperfstoragejobs,pods,pvc", "-o", "wide"},
 		{"get", "fileservers,fileshares,dataservers,mlperfstoragejobs", "-o", "yaml"},
 		{"get", "events", "--sort-by=.lastTimestamp"},
+		{"describe", "pods", "-l", v1alpha1.FileServerLabel},
 		{"logs", "-l", v1alpha1.FileServerLabel, "--all-containers", "--prefix", "--tail=40"},
 		{"logs", "-n", "howdah-system", "-l", "app.kubernetes.io/name=howdah", "--prefix", "--tail=60"},
 	} {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/containerd/containerd/v2/client"
@@ -87,6 +88,9 @@ func load(ctx context.Context, dir string, keep bool) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	// Containerd leaves it to the kernel when the files of an image are written. A node that loses its power before has shortened programs, which
+	// end without a word, and an image that passes for whole.
+	syscall.Sync()
 	fmt.Printf("got %v in %.1fs\n", in.Names, time.Since(started).Seconds())
 	return nil
 }
