@@ -142,7 +142,7 @@ func (m *Mover) close(ctx context.Context, where place, j *journal, at string) e
 		case <-time.After(closingEvery):
 		case <-limit.C:
 			m.about("let them open")
-			if err := where.forget(); err != nil {
+			if err := where.forget(ctx); err != nil {
 				return err
 			}
 			_, err := m.tell(ctx)
@@ -247,7 +247,7 @@ func (m *Mover) thaw(ctx context.Context, where place, sequence int64) error {
 			return fmt.Errorf("it is %s, and can't be thawed", j.Stage)
 		}
 		return nil
-	}, where.forget)
+	}, func() error { return where.forget(ctx) })
 }
 
 // release ends a freeze that the operator does not end. What was promised stays frozen: the target may serve the directory.
@@ -261,7 +261,7 @@ func (m *Mover) release(ctx context.Context, where place) error {
 		released.Stage, released.Freeze = stageReleased, ""
 		return nil
 	}, func() error {
-		if err := where.remove(where.inodes()); err != nil {
+		if err := where.remove(context.WithoutCancel(ctx), where.inodes()); err != nil {
 			return err
 		}
 		return where.write(&released)

@@ -1,6 +1,7 @@
 package mover
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/dataserver/durable"
+	"github.com/howdah/howdah/internal/dataserver/removal"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -215,13 +217,13 @@ func (p place) put(file string, text []byte) error {
 }
 
 // remove removes what has a path on the volume, with all that is below it.
-func (p place) remove(path string) error {
+func (p place) remove(ctx context.Context, path string) error {
 	volume, err := p.open()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = volume.Close() }()
-	return volume.RemoveAll(p.on(path))
+	return removal.Tree(ctx, volume, p.on(path))
 }
 
 // makeData makes the directory that gets the copy.
@@ -270,9 +272,9 @@ func (p place) read() (*journal, error) {
 }
 
 // forget removes what a move has on a volume. The journal goes last: without it the rest is not looked at.
-func (p place) forget() error {
+func (p place) forget(ctx context.Context) error {
 	for _, path := range []string{p.data(), p.directory()} {
-		if err := p.remove(path); err != nil {
+		if err := p.remove(ctx, path); err != nil {
 			return fmt.Errorf("removing what move %s left: %w", p.id, err)
 		}
 	}

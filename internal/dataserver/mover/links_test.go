@@ -48,8 +48,8 @@ func TestNoLinkLeadsAMoveOutOfAVolume(t *testing.T) {
 			_ = p.rename(p.data(), p.hidden())
 			_ = p.rename(p.hidden(), p.data())
 			_ = syncBoth(p)
-			_ = p.remove(p.inodes())
-			_ = p.forget()
+			_ = p.remove(t.Context(), p.inodes())
+			_ = p.forget(t.Context())
 
 			if diff := cmp.Diff(before, paths(t, outside)); diff != "" {
 				t.Errorf("it changed outside of the volume: %s", diff)

@@ -141,5 +141,5 @@ func (m *Mover) endTarget(ctx context.Context, where place, j *journal) error {
 		}
 	}
 	m.about("end")
-	return where.forget()
+	return where.forget(ctx)
 }

@@ -130,7 +130,7 @@ func TestAMoveEndsAfterTheTrashWasEmptied(t *testing.T) {
 	want := contents(t, w.shown(w.source))
 	w.run()
 	w.mustHaveMoved(want)
-	must(t, place{root: w.source.root, id: moveID}.forget())
+	must(t, place{root: w.source.root, id: moveID}.forget(t.Context()))
 	w.ended, w.outcome = false, moving.Stay
 	w.run()
 	if got := contents(t, w.shown(w.target)); w.outcome != moving.Done || got != want {

@@ -118,7 +118,7 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 
 // onePass copies what differs. Clients use the directory meanwhile.
 func (m *Mover) onePass(ctx context.Context, where place, task *internalv1.MoveTask, c *copying) error {
-	if err := m.prepareCopy(where, c); err != nil {
+	if err := m.prepareCopy(ctx, where, c); err != nil {
 		return err
 	}
 	if c.attempt != task.Attempt {
@@ -150,7 +150,7 @@ func (m *Mover) onePass(ctx context.Context, where place, task *internalv1.MoveT
 }
 
 // prepareCopy makes the place for the copy.
-func (m *Mover) prepareCopy(where place, c *copying) error {
+func (m *Mover) prepareCopy(ctx context.Context, where place, c *copying) error {
 	j, err := where.read()
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (m *Mover) prepareCopy(where place, c *copying) error {
 		return err
 	}
 	if j != nil && j.Syncing {
-		return m.copyAgain(where, j, c)
+		return m.copyAgain(ctx, where, j, c)
 	}
 	if j == nil || j.Stage != stageCopying {
 		m.about("copy")
@@ -232,7 +232,7 @@ func (m *Mover) verify(ctx context.Context, where place, task *internalv1.MoveTa
 		return fmt.Errorf("the copy is %s", j.Stage)
 	}
 	if j.Syncing {
-		if err := m.copyAgain(where, j, c); err != nil {
+		if err := m.copyAgain(ctx, where, j, c); err != nil {
 			return err
 		}
 	}
@@ -270,7 +270,7 @@ func (m *Mover) verify(ctx context.Context, where place, task *internalv1.MoveTa
 		return err
 	}
 	if err := m.sync(where.data()); err != nil {
-		return errors.Join(err, m.copyAgain(where, j, c))
+		return errors.Join(err, m.copyAgain(ctx, where, j, c))
 	}
 	j.Stage, j.Attempt, j.Freeze, j.Parents, j.Syncing = stageVerified, task.Attempt, head.Freeze, head.Parents, false
 	m.about("verified")
@@ -295,10 +295,10 @@ func (m *Mover) compare(ctx context.Context, where place, p pass, since int64) e
 
 // copyAgain throws the copy away. After an error of the volume a file can be right as long as it is in memory, and be wrong on the disk: it compares well, and
 // the next sync reports nothing.
-func (m *Mover) copyAgain(where place, j *journal, c *copying) error {
+func (m *Mover) copyAgain(ctx context.Context, where place, j *journal, c *copying) error {
 	m.Log.Warn("it is not certain that the copy of a directory is on the disk: it is copied again", "share", where.share, "path", where.path)
 	m.about("copy again")
-	if err := where.remove(where.data()); err != nil {
+	if err := where.remove(ctx, where.data()); err != nil {
 		return fmt.Errorf("removing a copy that may not be on the disk: %w", err)
 	}
 	c.passes, c.since, c.measured, c.caughtUp = 0, 0, false, false

@@ -86,7 +86,7 @@ func (m *Mover) tidyOne(ctx context.Context, t *tidying, j *journal) error {
 		m.Log.Warn("the move of a directory is in no task any more, and the target may serve it: it stays frozen here", "share", j.Share, "path", j.Path, "target", j.Peer)
 		return nil
 	case j.Stage == stagePromised:
-		return where.forget() // The share was deleted meanwhile, with its data.
+		return where.forget(ctx) // The share was deleted meanwhile, with its data.
 	case j.isBack():
 		m.Log.Warn("the move of a frozen directory is in no task any more: clients go on with it here", "share", j.Share, "path", j.Path)
 		return m.thaw(ctx, where, math.MaxInt64)
@@ -129,5 +129,5 @@ func (m *Mover) emptyTrash(ctx context.Context, where place) error {
 	if _, err := m.tell(ctx); err != nil {
 		return err
 	}
-	return where.forget()
+	return where.forget(ctx)
 }

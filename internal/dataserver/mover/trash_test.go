@@ -97,7 +97,7 @@ func TestFilesOfAnOlderListAreRemovedWhenGaneshaHasTheNext(t *testing.T) {
 	}
 	must(t, BeforeStart(root, listFile))
 	before := files()
-	must(t, placeOf(root, all[0]).forget())
+	must(t, placeOf(root, all[0]).forget(t.Context()))
 	must(t, BeforeStart(root, listFile))
 	both := files()
 	long := time.Now().Add(-time.Hour)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/dataserver/durable"
+	"github.com/howdah/howdah/internal/dataserver/removal"
 )
 
 // discard moves the data of a share on a volume to the trash. After that clients can't reach it, and a new share of the
@@ -68,7 +69,11 @@ func emptyTrashOf(ctx context.Context, where layout, index int32, volume *os.Roo
 		}
 		name := metaName(TrashDir, entry.Name())
 		where.about("delete " + filepath.Join(where.volume(index), name))
-		if err := volume.RemoveAll(name); err != nil {
+		err := removal.Tree(ctx, volume, name)
+		if ctx.Err() != nil {
+			return true
+		}
+		if err != nil {
 			log.Error("deleting removed data; trying again later", "volume", index, "entry", entry.Name(), "err", err)
 			left = true
 			continue

@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -250,6 +251,22 @@ func TestARootGetsItsAttributesOnceAndWhenTheyChange(t *testing.T) {
 	mustWork(t, "write", os.WriteFile(where.share("file", 0), nil, 0o600))
 	if err := prepareRoot(where, "file", 0, wanted, nil); err == nil || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Deleting millions of files takes minutes. A data server that is stopped must not wait for that: its clients wait for the next one.
+func TestEmptyingTheTrashEndsWithTheProcess(t *testing.T) {
+	where := emptyVolumes(t, 1)
+	mustClaim(t, where, sampleServer(1), 0)
+	mustWork(t, "mkdir", os.MkdirAll(filepath.Join(where.share("gone", 0), "deep"), 0o755))
+	mustWork(t, "discard", discard(where, "gone", 0, time.Unix(1, 0)))
+	ctx, cancel := context.WithCancel(t.Context())
+	where.before = func(string) { cancel() }
+	if !emptyTrash(ctx, where, 1, quiet) {
+		t.Error("nothing is left")
+	}
+	if _, err := os.Stat(where.meta(0, TrashDir, "gone.1000000000", "deep")); err != nil {
+		t.Error(err)
 	}
 }
 
