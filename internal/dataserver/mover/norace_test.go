@@ -1,0 +1,5 @@
+//go:build !race
+
+package mover
+
+const step = 1
