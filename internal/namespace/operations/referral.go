@@ -43,15 +43,17 @@ func (c *compound) referred(ctx context.Context, e *tree.Entry, request []uint32
 	if hasBit(request, nfsv4.FATTR4_MOUNTED_ON_FILEID) {
 		request, given = setBit(slices.Clone(request), nfsv4.FATTR4_FILEID), setBit(given, nfsv4.FATTR4_FILEID)
 	}
+	var seen nfs.Attributes
+	var err error
+	if len(c.waitsAt(e)) == 0 {
+		seen, err = c.look(ctx, e)
+	}
 	if len(c.waitsAt(e)) > 0 {
 		// It can't be asked. The owner is that of the beginning, and the times are now: no job takes the directory for old.
 		now := c.h.Now()
 		e.Accessed, e.Changed, e.Modified = now, now, now
 		return c.encodeOf(e, request, union(given, shown)), nfsv4.NFS4_OK
 	}
-	var seen nfs.Attributes
-	var err error
-	session.Await(ctx, func() { seen, err = c.h.Look(ctx, e.Target) })
 	left := nfs.IsStatus(err, nfsv4.NFS4ERR_STALE)
 	if c.h.delays.delay("attributes "+e.Target.Server+" "+e.Share.Name, err == nil || nfs.IsAnswer(err)) ||
 		c.h.delays.delay(fmt.Sprintf("move of %x", e.ID), !left) || c.isOutdated(e) {
@@ -63,6 +65,28 @@ func (c *compound) referred(ctx context.Context, e *tree.Entry, request []uint32
 		given = union(given, shown)
 	}
 	return c.encodeOf(e, request, given), nfsv4.NFS4_OK
+}
+
+// look asks the data server of a junction for its attributes, for as long as it counts as one that answers: Linux holds the lock of the directory
+// above meanwhile.
+func (c *compound) look(ctx context.Context, e *tree.Entry) (seen nfs.Attributes, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := e.Target.Server
+	go func() {
+		ticker := time.NewTicker(holdPause)
+		defer ticker.Stop()
+		for c.h.Reachable(server) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+		cancel()
+	}()
+	session.Await(ctx, func() { seen, err = c.h.Look(ctx, e.Target) })
+	return seen, err
 }
 
 // isOutdated tells whether a directory got another owner or identity while its data server was asked: what is known of it may have been refused

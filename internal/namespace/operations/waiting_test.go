@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -235,6 +236,27 @@ func TestADirectoryThatNoDataServerServesShowsItsMakerAndTheTimeNow(t *testing.T
 	want.time(w.now)
 	if !bytes.Contains(got, want.Bytes()) {
 		t.Errorf("attributes %x do not have owner, group and the time now: %x", got, want.Bytes())
+	}
+}
+
+// The data server counts as one that answers for some seconds after it has stopped.
+func TestAQuestionEndsWhenTheDataServerIsFoundSilent(t *testing.T) {
+	w := newWaitingWorld(t)
+	w.serveIdle()
+	var silent atomic.Bool
+	w.handler.Reachable = func(string) bool { return !silent.Load() }
+	w.handler.Look = func(ctx context.Context, _ *tree.Target) (nfs.Attributes, error) {
+		silent.Store(true)
+		select {
+		case <-ctx.Done():
+			return nfs.Attributes{}, ctx.Err()
+		case <-time.After(time.Minute):
+			t.Error("the question went on")
+			return nfs.Attributes{}, nil
+		}
+	}
+	if locations, _ := w.locationsOf(t, idle, alice, nfsv4.FATTR4_OWNER); len(locations) != 2 {
+		t.Errorf("%d locations, want the place to wait and the data server", len(locations))
 	}
 }
 
