@@ -91,6 +91,11 @@ func (e Export) check() error {
 	return errors.Join(faults...)
 }
 
+// CheckCephFS tells why no export can be of a directory in CephFS, with a user. Render refuses a whole configuration for one of them.
+func CheckCephFS(directory, user string) error {
+	return errors.Join(checkPath("Path", directory), checkText("User_Id", user, maxCephUser))
+}
+
 func (c Client) check() error {
 	var faults []error
 	if len(c.Addresses) == 0 {

@@ -9,6 +9,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/howdah/howdah/internal/ganesha"
 )
 
 // secrets are the files of the Secret with the shares' directories and the users' keys. Its errors appear in statuses,
@@ -99,6 +101,10 @@ func (s secrets) share(name string) (share, error) {
 	}
 	if found.User == "admin" {
 		return share{}, fmt.Errorf("entry %s of Secret %s has the user admin, which may do everything: clients of the share could reach the whole file system. Use a user that has rights to the share's directory only", entry, s.name)
+	}
+	// Whatever ganesha can't have is a fault of this share alone.
+	if err := ganesha.CheckCephFS(found.Path, found.User); err != nil {
+		return share{}, fmt.Errorf("entry %s of Secret %s names what ganesha can't export: %w", entry, s.name, err)
 	}
 	return found, s.key(found.User)
 }

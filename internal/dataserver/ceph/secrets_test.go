@@ -30,20 +30,24 @@ func TestAShareIsReadFromItsEntry(t *testing.T) {
 
 func TestMessageForAWrongEntry(t *testing.T) {
 	for name, tc := range map[string]struct{ entry, want string }{
-		"none":                        {"", "no entry s.json is in Secret ceph-shares. It must be {"},
-		"no JSON":                     {"path: /a", "entry s.json of Secret ceph-shares is not a JSON object"},
-		"no path":                     {`{"user": "a"}`, `has the path ""`},
-		"a relative path":             {`{"path": "a", "user": "a"}`, `has the path "a"`},
-		"a path out of it":            {`{"path": "/a/../b", "user": "a"}`, `has the path "/a/../b"`},
-		"the whole file system":       {`{"path": "/", "user": "a"}`, "below the file system's root"},
-		"a path that ends the string": {`{"path": "/a\"; b", "user": "a"}`, "quotes"},
-		"no user":                     {`{"path": "/a"}`, `has the user ""`},
-		"the daemon's name":           {`{"path": "/a", "user": "client.a"}`, `without "client."`},
-		"a user of all rights":        {`{"path": "/a", "user": "admin"}`, "has the user admin, which may do everything"},
-		"a path as the user":          {`{"path": "/a", "user": "../a"}`, `has the user "../a"`},
-		"a user in two lines":         {`{"path": "/a", "user": "a\nb"}`, "has the user"},
-		"no key":                      {`{"path": "/a", "user": "b"}`, "no entry client.b.keyring is in Secret ceph-shares"},
-		"another's key":               {`{"path": "/a", "user": "c"}`, "entry client.c.keyring of Secret ceph-shares has no key of client.c"},
+		"none":                         {"", "no entry s.json is in Secret ceph-shares. It must be {"},
+		"no JSON":                      {"path: /a", "entry s.json of Secret ceph-shares is not a JSON object"},
+		"no path":                      {`{"user": "a"}`, `has the path ""`},
+		"a relative path":              {`{"path": "a", "user": "a"}`, `has the path "a"`},
+		"a path out of it":             {`{"path": "/a/../b", "user": "a"}`, `has the path "/a/../b"`},
+		"the whole file system":        {`{"path": "/", "user": "a"}`, "below the file system's root"},
+		"a path that ends the string":  {`{"path": "/a\"; b", "user": "a"}`, "quotes"},
+		"no user":                      {`{"path": "/a"}`, `has the user ""`},
+		"the daemon's name":            {`{"path": "/a", "user": "client.a"}`, `without "client."`},
+		"a user of all rights":         {`{"path": "/a", "user": "admin"}`, "has the user admin, which may do everything"},
+		"a path as the user":           {`{"path": "/a", "user": "../a"}`, `has the user "../a"`},
+		"a user in two lines":          {`{"path": "/a", "user": "a\nb"}`, "has the user"},
+		"a longer user than ganesha's": {`{"path": "/a", "user": "` + strings.Repeat("a", 65) + `"}`, "entry s.json of Secret ceph-shares names what ganesha can't export: User_Id is longer than 64 bytes"},
+		"a longer path than ganesha's": {`{"path": "/` + strings.Repeat("a", 4096) + `", "user": "a"}`, "can't export: Path is longer than 4096 bytes"},
+		"a path with a tab":            {`{"path": "/a\tb", "user": "a"}`, "can't export: Path has the character"},
+		"a user with a tab":            {`{"path": "/a", "user": "a\tb"}`, "can't export: User_Id has the character"},
+		"no key":                       {`{"path": "/a", "user": "b"}`, "no entry client.b.keyring is in Secret ceph-shares"},
+		"another's key":                {`{"path": "/a", "user": "c"}`, "entry client.c.keyring of Secret ceph-shares has no key of client.c"},
 	} {
 		files := map[string]string{"client.a.keyring": keyOfA, "client.c.keyring": keyOfA}
 		if tc.entry != "" {
