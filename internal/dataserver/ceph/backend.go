@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -63,6 +62,8 @@ type Backend struct {
 	// users has the share of each user that was seen in this pass. asked has the shares that were prepared in this pass.
 	users map[string]string
 	asked map[string]bool
+	// silent are shares about which Ceph did not answer.
+	silent silent
 	// joined: the data server is a member of its grace object.
 	joined bool
 	// ids is the export ID table that the cluster has.
@@ -81,7 +82,8 @@ var _ backend.Backend = (*Backend)(nil)
 func New(options Options) *Backend {
 	return &Backend{
 		options: options, secrets: secrets{options.Secrets, options.SecretName, options.Steward}, shares: map[string]share{},
-		inUse: keysInUse{keys: map[string]string{}, exported: map[string]bool{}, proven: map[string]string{}}, now: time.Now,
+		silent: silent{shares: map[string]silentShare{}},
+		inUse:  keysInUse{keys: map[string]string{}, exported: map[string]bool{}, proven: map[string]string{}}, now: time.Now,
 		asking: make(chan chan<- []string),
 	}
 }
@@ -104,6 +106,7 @@ func (b *Backend) Parts(*internalv1.DataServer) int32 { return 1 }
 // exports stay, and work again when the cluster does.
 func (b *Backend) Judge(ctx context.Context, server *internalv1.DataServer) error {
 	b.users, b.asked, b.inUse.refused = map[string]string{}, map[string]bool{}, false
+	b.silent.begin(b.now())
 	if err := b.configure(server.Spec.Ceph.Monitors); err != nil {
 		return err
 	}
@@ -194,15 +197,7 @@ func (b *Backend) PrepareRoot(ctx context.Context, name string, _ int32, wanted 
 	}
 	b.users[found.User] = name
 	if applied == nil || *applied != wanted {
-		mode, err := strconv.ParseUint(wanted.Mode, 8, 12)
-		if err != nil {
-			return fmt.Errorf("mode %q: %w", wanted.Mode, err)
-		}
-		attributes := client.Attributes{UID: wanted.Owner, GID: wanted.Group, Mode: uint32(mode)}
-		err = b.as(ctx, found, "giving the share's directory its owner and mode", func(ctx context.Context, user *client.Client, directory client.Directory) error {
-			return user.SetAttributes(ctx, directory, attributes)
-		})
-		if err != nil {
+		if err := b.setAttributes(ctx, name, found, wanted); err != nil {
 			return err
 		}
 	}
@@ -262,6 +257,7 @@ func (b *Backend) Measure(ctx context.Context, _ *internalv1.DataServer) ([]back
 // are not asked for any more: a new share of the same name may be in another directory.
 func (b *Backend) CompleteConfig(config *ganesha.Config) {
 	maps.DeleteFunc(b.shares, func(name string, _ share) bool { return !b.asked[name] })
+	b.silent.forget(b.asked)
 	exported := maps.Clone(b.shares)
 	b.exported.Store(&exported)
 	b.inUse.forget()

@@ -192,6 +192,45 @@ func TestPrepareRoot(t *testing.T) {
 	}
 }
 
+// A share whose user has no rights at the metadata servers gets no answer. At a start of the pod the clients of all other shares wait for its pass.
+func TestAPassWaitsForOneShareWithoutAnswerAtMost(t *testing.T) {
+	const key = "key = AQ==\n"
+	b := stored(t, whole().but("fs.attributes", `{"code":110,"words":"Connection timed out"}`), map[string]string{
+		"a.json": `{"path": "/v/a", "user": "a"}`, "b.json": `{"path": "/v/b", "user": "b"}`, "c.json": `{"path": "/v/c", "user": "c"}`,
+		"client.a.keyring": "[client.a]\n" + key, "client.b.keyring": "[client.b]\n" + key, "client.c.keyring": "[client.c]\n" + key,
+	})
+	now := time.Now()
+	b.now = func() time.Time { return now }
+	pass := func(want ...string) {
+		t.Helper()
+		if err := b.Judge(t.Context(), &internalv1.DataServer{}); err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range []string{"a", "b", "c"} {
+			err := b.PrepareRoot(t.Context(), name, 0, wanted, nil)
+			if want[i] == "" && err != nil || want[i] != "" && (err == nil || !strings.Contains(err.Error(), want[i])) {
+				t.Errorf("share %s: %v; want: %s", name, err, want[i])
+			}
+		}
+		b.CompleteConfig(&ganesha.Config{})
+	}
+	answer := func(c cluster) {
+		text, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(helps, string(text))
+	}
+	const silent = "Ceph did not answer in time"
+	pass(silent, "about share a in time; this share is next", "about share a in time")
+	// One that has no answer does not keep the next one from being tried.
+	pass(silent, silent, "about share b in time")
+	answer(whole())
+	pass(silent, silent, "")
+	now = now.Add(attributesAgain)
+	pass("", "", "")
+}
+
 func TestAServedShareKeepsItsDirectoryAndUser(t *testing.T) {
 	b := stored(t, whole(), map[string]string{"s.json": `{"path": "/v/one", "user": "a"}`, "client.a.keyring": keyOfA, "client.c.keyring": "[client.c]\nkey = AQ==\n"})
 	pass := func(shares ...string) (ganesha.Export, error) {
