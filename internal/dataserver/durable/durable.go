@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // Write replaces a file by one with the text: after a crash at any moment
@@ -22,14 +23,21 @@ func Write(path string, text []byte) error {
 
 // WriteIn is Write for a name in a directory, which no symbolic link leads out of.
 func WriteIn(folder *os.Root, name string, text []byte) error {
+	path := filepath.Join(folder.Name(), name)
 	if old, err := folder.ReadFile(name); err == nil && bytes.Equal(old, text) {
-		return nil
+		if _, is := unsynced.Load(path); !is {
+			return nil
+		}
 	}
 	if err := replace(folder, name, text); err != nil {
-		return fmt.Errorf("writing %s: %w", filepath.Join(folder.Name(), name), err)
+		return fmt.Errorf("writing %s: %w", path, err)
 	}
 	return nil
 }
+
+// unsynced are the paths of files whose last rename may not be durable: after an error of the volume a file has its new text as long as the text is in
+// memory.
+var unsynced sync.Map
 
 func replace(folder *os.Root, name string, text []byte) error {
 	next := name + ".new-" + rand.Text()
@@ -48,10 +56,16 @@ func replace(folder *os.Root, name string, text []byte) error {
 	if err != nil {
 		return err
 	}
+	path := filepath.Join(folder.Name(), name)
+	unsynced.Store(path, true)
 	if err := folder.Rename(next, name); err != nil {
 		return err
 	}
-	return SyncIn(folder, filepath.Dir(name))
+	if err := SyncIn(folder, filepath.Dir(name)); err != nil {
+		return err
+	}
+	unsynced.Delete(path)
+	return nil
 }
 
 // SyncIn makes renames and new entries of a directory durable.
@@ -61,5 +75,8 @@ func SyncIn(folder *os.Root, name string) error {
 		return err
 	}
 	defer func() { _ = directory.Close() }()
-	return directory.Sync()
+	return syncOf(directory)
 }
+
+// syncOf is replaced by tests.
+var syncOf = (*os.File).Sync

@@ -1,9 +1,11 @@
 package durable
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -38,6 +40,34 @@ func TestAFileIsReplacedAsAWhole(t *testing.T) {
 	mustWork(t, "another text", Write(path, []byte("two")))
 	if got := tree(t, filepath.Dir(path)); len(got) != 2 || got[path] != "two" {
 		t.Errorf("%v", got)
+	}
+}
+
+// After an error of the volume the new text is there as long as it is in memory: it is not durable yet.
+func TestAFileThatWasNotMadeDurableIsWrittenAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	syncs, fault := 0, syscall.EIO
+	before := syncOf
+	defer func() { syncOf = before }()
+	syncOf = func(*os.File) error {
+		syncs++
+		if fault != 0 {
+			return fault
+		}
+		return nil
+	}
+	if err := Write(path, []byte("one")); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("%v", err)
+	}
+	if err := Write(path, []byte("one")); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the directory was never synced: %v", err)
+	}
+	fault = 0
+	mustWork(t, "write", Write(path, []byte("one")))
+	syncs = 0
+	mustWork(t, "the same text", Write(path, []byte("one")))
+	if syncs != 0 {
+		t.Errorf("it was synced again")
 	}
 }
 

@@ -23,20 +23,19 @@ func discard(where layout, share string, index int32, now time.Time) error {
 		return fmt.Errorf("moving the data of share %s to the trash: %w", share, err)
 	}
 	defer func() { _ = volume.Close() }()
-	if _, err := volume.Lstat(share); errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if _, err := volume.Lstat(share); !errors.Is(err, fs.ErrNotExist) {
+		where.about("discard " + where.share(share, index))
+		if err := volume.Rename(share, metaName(TrashDir, share+"."+strconv.FormatInt(now.UnixNano(), 10))); err != nil {
+			return fmt.Errorf("moving the data of share %s to the trash: %w", share, err)
+		}
 	}
-	target := metaName(TrashDir, share+"."+strconv.FormatInt(now.UnixNano(), 10))
-	where.about("discard " + where.share(share, index))
-	if err := volume.Rename(share, target); err != nil {
-		return fmt.Errorf("moving the data of share %s to the trash: %w", share, err)
-	}
-	// Sync the directory that gets the name before the one that loses it, so that a crash can't lose both.
-	if err := durable.SyncIn(volume, filepath.Dir(target)); err != nil {
-		return fmt.Errorf("making the removal of share %s durable: %w", share, err)
-	}
-	if err := durable.SyncIn(volume, "."); err != nil {
-		return fmt.Errorf("making the removal of share %s durable: %w", share, err)
+	// Also if it is gone: the last try may have failed here, and a crash would bring the data back for a new share of the name. Sync the
+	// directory that gets the name before the one that loses it, so that a crash can't lose both.
+	for _, directory := range []string{metaName(TrashDir), "."} {
+		where.about("make durable " + directory)
+		if err := durable.SyncIn(volume, directory); err != nil {
+			return fmt.Errorf("making the removal of share %s durable: %w", share, err)
+		}
 	}
 	return nil
 }

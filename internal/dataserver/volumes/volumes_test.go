@@ -254,6 +254,21 @@ func TestARootGetsItsAttributesOnceAndWhenTheyChange(t *testing.T) {
 	}
 }
 
+// The first try may have failed after the rename, in a sync.
+func TestARemovalIsMadeDurableAtEachTry(t *testing.T) {
+	where := emptyVolumes(t, 1)
+	mustClaim(t, where, sampleServer(1), 0)
+	mustWork(t, "mkdir", os.MkdirAll(where.share("gone", 0), 0o755))
+	for try := range 2 {
+		var changes []string
+		where.before = func(change string) { changes = append(changes, change) }
+		mustWork(t, "discard", discard(where, "gone", 0, time.Unix(1, 0)))
+		if !slices.Contains(changes, "make durable .howdah/trash") || !slices.Contains(changes, "make durable .") {
+			t.Errorf("try %d: %v", try, changes)
+		}
+	}
+}
+
 // Deleting millions of files takes minutes. A data server that is stopped must not wait for that: its clients wait for the next one.
 func TestEmptyingTheTrashEndsWithTheProcess(t *testing.T) {
 	where := emptyVolumes(t, 1)
