@@ -11,7 +11,7 @@ import (
 type Expectation struct {
 	generation   atomic.Int64
 	stopping     atomic.Bool
-	readyAt      atomic.Int64 // Nanoseconds since 1970.
+	readyAt      atomic.Pointer[time.Time] // With its monotonic part: clocks are put back.
 	clearedStart atomic.Int64
 
 	mutex        sync.Mutex
@@ -52,10 +52,13 @@ func (e *Expectation) ClearStart(start int) { e.clearedStart.Store(int64(start))
 func (e *Expectation) isCleared(start int) bool { return e.clearedStart.Load() == int64(start) }
 
 // setReady records that the server was ready at this time.
-func (e *Expectation) setReady(at time.Time) { e.readyAt.Store(at.UnixNano()) }
+func (e *Expectation) setReady(at time.Time) { e.readyAt.Store(&at) }
 
 // lastReady is when the server was last ready; ok is false if it never was.
 func (e *Expectation) lastReady() (at time.Time, ok bool) {
 	last := e.readyAt.Load()
-	return time.Unix(0, last), last != 0
+	if last == nil {
+		return time.Time{}, false
+	}
+	return *last, true
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,4 +33,13 @@ func TestAPodStaysReadyWhileGaneshaRestartsButNotWhileItStops(t *testing.T) {
 	isReady("it was ready a moment ago", true)
 	expected.SetStopping()
 	isReady("it is being stopped", false)
+}
+
+// A clock that is put back by an hour must not keep a pod ready for an hour.
+func TestWhenAPodWasReadyDoesNotDependOnTheClock(t *testing.T) {
+	var expected Expectation
+	expected.setReady(time.Now())
+	if last, ok := expected.lastReady(); !ok || !strings.Contains(last.String(), " m=") {
+		t.Errorf("it has no monotonic part: %s, %v", last, ok)
+	}
 }
