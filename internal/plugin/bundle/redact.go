@@ -31,7 +31,7 @@ func value(key string, v any) any {
 			case k == "managedFields":
 			case k == "annotations":
 				out[k] = annotations(inner)
-			case key == "env" && k == "value", k == "binaryData", k == "stringData":
+			case key == "env" && k == "value", k == "binaryData", k == "stringData", isText(inner) && private.MatchString(k):
 				out[k] = Redacted
 			default:
 				out[k] = value(k, inner)
@@ -40,7 +40,10 @@ func value(key string, v any) any {
 		return out
 	case []any:
 		out := make([]any, 0, len(v))
-		for _, inner := range v {
+		for i, inner := range v {
+			if before, is := at(v, i-1).(string); is && isText(inner) && privateOption.MatchString(before) {
+				inner = Redacted
+			}
 			out = append(out, value(key, inner))
 		}
 		return out
@@ -48,6 +51,28 @@ func value(key string, v any) any {
 		return Text(v)
 	}
 	return v
+}
+
+// words name what is private, at the end of the name of a field, of a StorageClass's parameter or of an option. Secrets have names, which are not private.
+const words = `(?:password|passwd|passphrase|token|secret|credential|(?:secret|access|api|private|user|admin)[_-]?key)s?$`
+
+var (
+	private = regexp.MustCompile(`(?i)` + words)
+	// privateOption is an option of a program whose value is the next argument.
+	privateOption = regexp.MustCompile(`(?i)^--?[a-z0-9_.-]*` + words)
+)
+
+func isText(v any) bool {
+	_, is := v.(string)
+	return is
+}
+
+// at is an element of a list; nil if there is none.
+func at(list []any, i int) any {
+	if i < 0 {
+		return nil
+	}
+	return list[i]
 }
 
 // known are the domains of annotations whose values are kept, except kubectl's last-applied copy, which repeats the object.
@@ -85,9 +110,13 @@ var secrets = []*regexp.Regexp{
 	// JSON Web Tokens (RFC 7519): tokens of ServiceAccounts.
 	regexp.MustCompile(`eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`),
 	regexp.MustCompile(`(?i)(?P<keep>\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}`),
-	regexp.MustCompile(`(?i)(?P<keep>\b[a-z0-9_-]*(?:password|passwd|token|secret[_-]?key|access[_-]?key|api[_-]?key|private[_-]?key)["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&"'}]+)`),
+	regexp.MustCompile(`(?i)(?P<keep>\b[a-z0-9_-]*(?:password|passwd|passphrase|token|secret[_-]?key|access[_-]?key|api[_-]?key|private[_-]?key)["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s,;&"'}]+)`),
 	// User and password in an address (RFC 3986 section 3.2.1).
-	regexp.MustCompile(`(?P<keep>[a-z][a-z0-9+.-]*://)[^/\s:@]+:[^/\s@]+@`),
+	regexp.MustCompile(`(?P<keep>[a-z][a-z0-9+.-]*://)[^/\s:@]*:[^/\s]+@`),
+	// Ceph's keys: 28 bytes, or 44, that begin with 1 or 2.
+	regexp.MustCompile(`\bA[Qg][A-Za-z0-9+/]{36,58}={1,2}`),
+	// An option of a mount.
+	regexp.MustCompile(`(?P<keep>\bsecret=)[^\s,;&"'}]+`),
 }
 
 // Text removes from a text what looks like keys and credentials.

@@ -119,6 +119,32 @@ func TestNoKeyMaterialIsInABundle(t *testing.T) {
 	}
 }
 
+// StorageClasses of other programs are in a bundle, too, and some have credentials in their parameters.
+func TestValuesWithPrivateNamesAreRemoved(t *testing.T) {
+	const cephKey = "AQBSdFhcGPDBOBAAqCBDm0Q8x7GHsPSKHxrWbg=="
+	object := Object(map[string]any{
+		"kind":         "StorageClass",
+		"parameters":   map[string]any{"restuserkey": "canary", "adminPassword": "canary", "clientSecret": "canary", "accessKey": "canary", "pool": "fast"},
+		"mountOptions": []any{"name=share,secret=canary,noatime", "redis://:canary@host", "redis://me:can@ary@host"},
+		"args":         []any{"--token", "canary", "--pool", "fast", "--db-password", "canary"},
+		"secretName":   "kept", "csi.storage.k8s.io/provisioner-secret-name": "kept", "topologyKey": "kept",
+		"valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "kept", "key": "kept"}},
+		"message":   "key = " + cephKey,
+	})
+	text, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, canary := range []string{"canary", "ary@", cephKey[:20]} {
+		if strings.Contains(string(text), canary) {
+			t.Errorf("it has %q: %s", canary, text)
+		}
+	}
+	if strings.Count(string(text), "kept") != 5 || strings.Count(string(text), "fast") != 2 || !strings.Contains(string(text), "noatime") {
+		t.Errorf("it has lost what is not private: %s", text)
+	}
+}
+
 func TestOrdinaryTextStays(t *testing.T) {
 	for _, s := range []string{
 		"secretName: training-handle-keys-1-0123abcd", "the secret is not there", "no certificate by which namespace servers could know this data server",
