@@ -29,7 +29,7 @@ type atWork struct {
 
 // parseAtWork reads such a line. ok is false for another.
 func parseAtWork(message string, now time.Time) (work atWork, ok bool) {
-	_, text, found := strings.Cut(message, lineAtWork)
+	text, found := strings.CutPrefix(message, lineAtWork)
 	if !found {
 		return atWork{}, false
 	}

@@ -36,6 +36,9 @@ func parseLogLine(text string) logLine {
 	return logLine{function: parts[0], component: parts[1], level: parts[2], message: strings.TrimSpace(parts[3])}
 }
 
+// is tells whether the line is one that says what ganesha has done. Others can have the same words in them, in names that clients have chosen.
+func (l logLine) is(words string) bool { return strings.HasPrefix(l.message, words) }
+
 // harmless are messages of a level that would alarm, about things that a data server does without on purpose.
 var harmless = []string{
 	"getclnthandle", "Cannot register NFS V4", // no rpcbind: NFSv4 needs none

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"log/slog"
 	"testing"
+	"time"
 )
 
 func TestGaneshasLinesKeepTheirWeight(t *testing.T) {
@@ -36,5 +37,23 @@ func TestGaneshasLinesKeepTheirWeight(t *testing.T) {
 				t.Errorf("%+v of %v", line, line.severity())
 			}
 		})
+	}
+}
+
+// A client chooses its own name, which is in the message when it can't be recorded.
+func TestWordsInAClientsNameAreNoStateOfGanesha(t *testing.T) {
+	s := New(Config{Log: quiet, Changed: func() {}})
+	s.read(logLine{message: lineInGrace + ", duration 20"})
+	began := time.Now()
+	s.note(func(state *State) { state.DownSince = began })
+	for _, words := range []string{lineNotInGrace, lineInitialized, lineReloaded, lineAtWork + "200."} {
+		s.read(logLine{message: "Failed to create client in recovery dir (/volumes/0/::ffff:10.0.0.9-(27:" + words + ")), errno: No space left on device (28)"})
+	}
+	if state := s.State(); !state.InGrace || state.Initialized || state.DownSince != began || state.AtWork.Count != 0 {
+		t.Errorf("%+v", state)
+	}
+	s.read(logLine{message: lineNotInGrace})
+	if state := s.State(); state.InGrace || !state.DownSince.IsZero() {
+		t.Errorf("the end of grace was not noticed: %+v", state)
 	}
 }

@@ -308,19 +308,19 @@ func (s *Supervisor) forward(ctx context.Context, output io.Reader) {
 }
 
 func (s *Supervisor) read(line logLine) {
-	if strings.Contains(line.message, lineReloaded) || strings.Contains(line.message, lineReloadFailed) {
+	if line.is(lineReloaded) || strings.Contains(line.message, lineReloadFailed) {
 		s.notify(line.message)
 	}
-	if strings.Contains(line.message, lineInitialized) {
+	if line.is(lineInitialized) {
 		s.update(func(state *State) { state.Initialized, s.served = true, state.Starts })
 	}
 	if work, ok := parseAtWork(line.message, time.Now()); ok {
 		s.note(func(state *State) { state.AtWork = work })
 	}
 	switch {
-	case strings.Contains(line.message, lineInGrace):
+	case line.is(lineInGrace):
 		s.note(func(state *State) { state.InGrace = true })
-	case strings.Contains(line.message, lineNotInGrace):
+	case line.is(lineNotInGrace):
 		// Reported at once: others may be replaced now.
 		s.update(func(state *State) { state.InGrace, state.DownSince = false, time.Time{} })
 	case strings.Contains(line.message, lineNoRecord), strings.Contains(line.message, lineNoRadosRecord):
