@@ -19,6 +19,8 @@ import (
 
 // attachmentPlan has the changes of a share's ShareAttachment.
 type attachmentPlan struct {
+	// retain has the ShareDirectories of an earlier namespace, which are marked before its ShareAttachment goes.
+	retain []directoryChange
 	create *internalv1.ShareAttachment
 	// before and after are those of a change.
 	before, after *internalv1.ShareAttachment
@@ -58,11 +60,11 @@ func planAttachment(o *observed, found inventory) attachmentPlan {
 	case present == nil:
 		return attachmentPlan{}
 	case present.DeletionTimestamp != nil && (!o.refused || len(o.exports) == len(awayServers(o))):
-		return attachmentPlan{release: present}
+		return attachmentPlan{retain: retainEarlier(o), release: present}
 	case present.DeletionTimestamp != nil:
 		return attachmentPlan{} // until the data servers that are there have dropped its exports
 	case o.refused || !isOfShare(o):
-		return attachmentPlan{remove: present}
+		return attachmentPlan{retain: retainEarlier(o), remove: present}
 	case !equality.Semantic.DeepEqual(present.Spec, wanted.Spec):
 		after := present.DeepCopy()
 		after.Spec = wanted.Spec
@@ -102,19 +104,20 @@ func describeNotAllowed(o *observed) string {
 	return text
 }
 
-// changes are the writes of a plan.
-func (p attachmentPlan) changes() []apply.Change {
+// changes are the writes of a plan, in stages.
+func (p attachmentPlan) changes() [][]apply.Change {
+	stages := [][]apply.Change{retentions(p.retain)}
 	switch {
 	case p.create != nil:
-		return []apply.Change{{Create: p.create}}
+		return append(stages, []apply.Change{{Create: p.create}})
 	case p.after != nil:
-		return []apply.Change{{Before: p.before, After: p.after, Race: apply.MustExistUnchanged}}
+		return append(stages, []apply.Change{{Before: p.before, After: p.after, Race: apply.MustExistUnchanged}})
 	case p.remove != nil:
-		return []apply.Change{{Delete: p.remove}}
+		return append(stages, []apply.Change{{Delete: p.remove}})
 	case p.release != nil:
-		return []apply.Change{{Release: p.release, Finalizer: v1alpha1.AttachmentFinalizer}}
+		return append(stages, []apply.Change{{Release: p.release, Finalizer: v1alpha1.AttachmentFinalizer}})
 	}
-	return nil
+	return stages
 }
 
 // planDetachment hides a share that is being deleted from clients. Its ShareAttachment is held until the end, because it keeps the FileServer.

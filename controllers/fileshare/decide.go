@@ -60,7 +60,7 @@ func decide(o *observed) decision {
 		d.inventory = takeInventory(o)
 	}
 	d.attachment = planAttachment(o, d.inventory)
-	if isForbidden(o) {
+	if isForbidden(o) || o.fileServer != nil && isOfOthers(o) {
 		d.exports, d.storage = planWithdrawal(o), planStorageEnd(o, internalv1.DataRetain)
 	}
 	if d.blocked != nil {

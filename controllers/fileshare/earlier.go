@@ -7,12 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
-	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/lookup"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -20,21 +18,64 @@ import (
 // Data of a share in another Kubernetes namespace than its FileServer outlives that namespace, and is found again by
 // names. Another namespace can get the same name, so retained data has the UID of its namespace.
 
-// observeNamespace reads the UID of the share's namespace.
+// observeNamespace reads the UID of the share's namespace. It is read past the cache until the share is attached,
+// because the cache may still have an earlier namespace of the name; a share never gets another namespace.
 func (r *Reconciler) observeNamespace(ctx context.Context, o *observed) error {
 	if !naming.IsForeign(o.share) {
 		return nil
 	}
-	namespace := &corev1.Namespace{}
-	key := types.NamespacedName{Name: o.share.Namespace}
-	found, err := lookup.Object(ctx, r.Client, key, namespace)
-	if err == nil && !found {
-		found, err = lookup.Object(ctx, r.Live, key, namespace) // A new one that the cache lacks yet.
+	if isOfShare(o) && o.attachment.Spec.NamespaceUID != "" {
+		o.namespaceUID = o.attachment.Spec.NamespaceUID
+		return nil
 	}
+	namespace := &corev1.Namespace{}
+	found, err := lookup.Object(ctx, r.Live, types.NamespacedName{Name: o.share.Namespace}, namespace)
 	if found {
 		o.namespaceUID = string(namespace.UID)
 	}
 	return err
+}
+
+// dataNamespace is the UID of the namespace that the share's directories are of, if they don't say it: that of the
+// ShareAttachment, which may be of an earlier share that lost its finalizer; else the share's own.
+func dataNamespace(o *observed) string {
+	if o.attachment != nil && o.attachment.Spec.NamespaceUID != "" {
+		return o.attachment.Spec.NamespaceUID
+	}
+	return o.namespaceUID
+}
+
+// retainEarlier returns the changes that mark directories of an earlier namespace as such, as the end of its share would
+// have done. nil if the ShareAttachment is of the share's namespace.
+func retainEarlier(o *observed) []directoryChange {
+	if dataNamespace(o) == o.namespaceUID {
+		return nil
+	}
+	return retain(o)
+}
+
+// isOfOthers reports whether the data of the share's name is that of an earlier namespace.
+func isOfOthers(o *observed) bool {
+	if !naming.IsForeign(o.share) {
+		return false
+	}
+	if dataNamespace(o) != o.namespaceUID {
+		return true
+	}
+	for _, directory := range o.directories {
+		if isOfEarlierNamespace(o, directory) {
+			return true
+		}
+	}
+	return false
+}
+
+// retentions are changes of directories that must be written before what follows.
+func retentions(changes []directoryChange) (all []apply.Change) {
+	for _, change := range changes {
+		all = append(all, apply.Change{Before: change.before, After: change.after, Race: apply.MustExistUnchanged})
+	}
+	return all
 }
 
 // isOfEarlierNamespace reports whether a ShareDirectory has data of an earlier namespace of the same name that was not
@@ -70,19 +111,40 @@ func bind(directory *internalv1.ShareDirectory, namespaceUID string) {
 	}
 }
 
+// unknownNamespace stands for the UID of a namespace that nothing names any more. No namespace has it.
+const unknownNamespace = "unknown"
+
 // retainOrphans does for a share that lost its finalizer what its deletion would have done: it records whose data its
-// ShareDirectories have.
-func (r *Reconciler) retainOrphans(ctx context.Context, attachment *internalv1.ShareAttachment) error {
-	var list internalv1.ShareDirectoryList
-	if err := r.Client.List(ctx, &list, client.InNamespace(attachment.Namespace), index.OfFileShare(attachment.Name), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing ShareDirectories: %w", err)
+// ShareDirectories have. The ShareAttachment names the namespace. Without one, because the share was no longer allowed,
+// it is the present namespace, unless that is newer than the directory.
+func (r *Reconciler) retainOrphans(ctx context.Context, namespace string, attachments []internalv1.ShareAttachment, left []*internalv1.ShareDirectory) error {
+	if len(left) == 0 {
+		return nil
+	}
+	present := &corev1.Namespace{}
+	if _, err := lookup.Object(ctx, r.Live, types.NamespacedName{Name: namespace}, present); err != nil {
+		return err
 	}
 	var changes []directoryChange
-	for i := range list.Items {
-		if change, needed := retained(&list.Items[i], attachment.Spec.NamespaceUID); needed {
+	for _, directory := range left {
+		if change, needed := retained(directory, namespaceOf(directory, attachments, present)); needed {
 			changes = append(changes, change)
 		}
 	}
-	_, err := apply.Execute(ctx, r.Client, patches(changes))
+	_, err := apply.Execute(ctx, r.Client, retentions(changes))
 	return err
+}
+
+// namespaceOf is the UID of the namespace that an orphan's directory is of.
+func namespaceOf(directory *internalv1.ShareDirectory, attachments []internalv1.ShareAttachment, present *corev1.Namespace) string {
+	at := slices.IndexFunc(attachments, func(a internalv1.ShareAttachment) bool {
+		return a.Namespace == directory.Namespace && a.Spec.FileServerRef.Name == directory.Spec.FileServerRef.Name
+	})
+	switch {
+	case at >= 0 && attachments[at].Spec.NamespaceUID != "":
+		return attachments[at].Spec.NamespaceUID
+	case present.UID == "" || present.CreationTimestamp.After(directory.CreationTimestamp.Time):
+		return unknownNamespace
+	}
+	return string(present.UID)
 }

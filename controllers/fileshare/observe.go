@@ -83,7 +83,7 @@ func (r *Reconciler) observe(ctx context.Context, share *v1alpha1.FileShare, exp
 	}
 	if o.unwatched = !r.WatchNamespaces.Include(o.namespace()); !o.unwatched {
 		for _, read := range []func(context.Context, *observed) error{
-			r.observeNamespace, r.observeFileServer, r.observeConflicts, r.observePorts, r.observeDataServers, r.observeDirectories, r.observeSource, r.observeLimits,
+			r.observeFileServer, r.observeNamespace, r.observeConflicts, r.observePorts, r.observeDataServers, r.observeDirectories, r.observeSource, r.observeLimits,
 		} {
 			if err := read(ctx, o); err != nil {
 				return nil, err
@@ -191,7 +191,12 @@ func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error 
 			o.retainedElsewhere = append(o.retainedElsewhere, directory)
 		}
 	}
+	// What an earlier share left is marked before its ShareAttachment goes, but another cache shows the marks.
+	joins := naming.IsForeign(o.share) && !isOfShare(o) && len(o.directories) > 0
 	if !needsPlacement(o) {
+		if joins {
+			return r.readDirectories(ctx, o)
+		}
 		return nil
 	}
 	var all internalv1.ShareDirectoryList
@@ -203,8 +208,13 @@ func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error 
 			o.others = append(o.others, directory)
 		}
 	}
+	return r.readDirectories(ctx, o)
+}
+
+// readDirectories reads the share's directories past the cache.
+func (r *Reconciler) readDirectories(ctx context.Context, o *observed) error {
 	var live internalv1.ShareDirectoryList
-	if err := r.Live.List(ctx, &live, in, client.MatchingLabelsSelector{Selector: desired.SelectShare(o.share)}); err != nil {
+	if err := r.Live.List(ctx, &live, client.InNamespace(o.namespace()), client.MatchingLabelsSelector{Selector: desired.SelectShare(o.share)}); err != nil {
 		return fmt.Errorf("listing the ShareDirectories of %s: %w", o.share.Name, err)
 	}
 	clear(o.directories)

@@ -19,7 +19,7 @@ import (
 // covers, if its finalizer was removed by hand; and the ShareDirectory of a mkdir that came after the last check. Its
 // data stays.
 func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName, exports []*internalv1.ShareExport, storages []*internalv1.ShareStorage) error {
-	unmade, err := r.unmadeDirectories(ctx, share)
+	unmade, left, err := r.leftDirectories(ctx, share)
 	if err != nil {
 		return err
 	}
@@ -41,16 +41,14 @@ func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName
 	for i := range attachments.Items {
 		orphans = append(orphans, &attachments.Items[i])
 	}
-	if len(orphans)+len(unmade) == 0 {
+	if len(orphans)+len(unmade)+len(left) == 0 {
 		return nil
 	}
 	if found, err := lookup.Object(ctx, r.Live, share, &v1alpha1.FileShare{}); err != nil || found {
 		return err
 	}
-	for i := range attachments.Items {
-		if err := r.retainOrphans(ctx, &attachments.Items[i]); err != nil {
-			return err
-		}
+	if err := r.retainOrphans(ctx, share.Namespace, attachments.Items, left); err != nil {
+		return err
 	}
 	var remove, release []apply.Change
 	for _, orphan := range orphans {
@@ -68,19 +66,24 @@ func (r *Reconciler) dropOrphans(ctx context.Context, share types.NamespacedName
 	return err
 }
 
-// unmadeDirectories returns the ShareDirectories whose directories no data server has reported. If one exists on a
+// leftDirectories returns the ShareDirectories whose directories no data server has reported, and the others of a share
+// in another namespace than its FileServer's that don't say yet whose data they have. If an unmade one exists on a
 // volume anyway, the next share of this name finds it.
-func (r *Reconciler) unmadeDirectories(ctx context.Context, share types.NamespacedName) (unmade []*internalv1.ShareDirectory, err error) {
+func (r *Reconciler) leftDirectories(ctx context.Context, share types.NamespacedName) (unmade, left []*internalv1.ShareDirectory, err error) {
 	for key, namespace := range map[string]string{share.Name: share.Namespace, naming.ShareKey("", share.Namespace, share.Name): ""} {
 		var list internalv1.ShareDirectoryList
 		if err := r.Client.List(ctx, &list, client.InNamespace(namespace), index.OfFileShare(key), client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("listing ShareDirectories: %w", err)
+			return nil, nil, fmt.Errorf("listing ShareDirectories: %w", err)
 		}
 		for i := range list.Items {
-			if directory := &list.Items[i]; directory.State() == internalv1.DirectoryCreating && !isRetained(directory) {
+			switch directory := &list.Items[i]; {
+			case isRetained(directory):
+			case directory.State() == internalv1.DirectoryCreating:
 				unmade = append(unmade, directory)
+			case namespace == "":
+				left = append(left, directory)
 			}
 		}
 	}
-	return unmade, nil
+	return unmade, left, nil
 }

@@ -21,7 +21,7 @@ func isRetained(directory *internalv1.ShareDirectory) bool {
 func retain(o *observed) []directoryChange {
 	var changes []directoryChange
 	for _, directory := range o.directories {
-		if change, needed := retained(directory, o.namespaceUID); needed {
+		if change, needed := retained(directory, dataNamespace(o)); needed {
 			changes = append(changes, change)
 		}
 	}

@@ -34,7 +34,7 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if !controllerutil.ContainsFinalizer(o.share, v1alpha1.FileShareFinalizer) {
 		return ctrl.Result{}, nil
 	}
-	if _, err := apply.Execute(ctx, r.Client, planDetachment(o).changes()); err != nil {
+	if _, err := apply.Execute(ctx, r.Client, planDetachment(o).changes()...); err != nil {
 		return apply.Outcome(err)
 	}
 	if waiting, err := r.waitForSnapshots(ctx, o); err != nil {
@@ -72,7 +72,7 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if left, err := r.deleteVolume(ctx, o); err != nil || left {
 		return ctrl.Result{RequeueAfter: retryTeardown}, err
 	}
-	if _, err := apply.Execute(ctx, r.Client, attachmentPlan{release: o.attachment}.changes()); err != nil {
+	if _, err := apply.Execute(ctx, r.Client, attachmentPlan{release: o.attachment}.changes()...); err != nil {
 		return apply.Outcome(err)
 	}
 	removed, err := apply.RemoveFinalizer(ctx, r.Client, o.share, v1alpha1.FileShareFinalizer)
@@ -136,10 +136,10 @@ func retains(o *observed) bool {
 }
 
 // removesData reports whether the share's data is removed. A share that its FileServer no longer allows can't decide
-// about data. A share that was never admitted or never processed has no data: data of its name belongs to an earlier
-// share.
+// about data, nor can one that finds data of an earlier namespace of its name. A share that was never admitted or never
+// processed has no data: data of its name belongs to an earlier share.
 func removesData(o *observed) bool {
-	return o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && !o.refused && !wasKeptOut(o.share) && wasBegun(o)
+	return o.share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete && !o.refused && !isOfOthers(o) && !wasKeptOut(o.share) && wasBegun(o)
 }
 
 // wasBegun reports whether a pass has decided that the share may be served: its status or its objects show it.

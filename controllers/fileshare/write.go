@@ -13,7 +13,7 @@ import (
 // execute writes the changes of a decision, as far as it can.
 func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outcome {
 	var out outcome
-	if _, out.attachment = apply.Execute(ctx, r.Client, d.attachment.changes()); out.attachment != nil {
+	if _, out.attachment = apply.Execute(ctx, r.Client, d.attachment.changes()...); out.attachment != nil {
 		return out
 	}
 	// First, because it takes the longest.
