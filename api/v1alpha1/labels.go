@@ -45,8 +45,8 @@ const (
 	// A change of the annotation makes the kubelet update the mounted Secret at once.
 	StorageSecretAnnotation = "howdah.io/storage-secret" //nolint:gosec // a name
 
-	// NamespaceUIDAnnotation is the UID of the share's Kubernetes namespace, on retained ShareDirectories of shares in
-	// another namespace than their FileServer.
+	// NamespaceUIDAnnotation is the UID of the share's Kubernetes namespace, on retained ShareDirectories, and on
+	// ShareSnapshots, of shares in another namespace than their FileServer.
 	NamespaceUIDAnnotation = "howdah.io/namespace-uid"
 	// PausedAnnotation, if it is PausedTrue on a FileServer or a FileShare, stops the operator from changing anything
 	// of the object, including its deletion. Its status is still reported, and clients and servers keep working.

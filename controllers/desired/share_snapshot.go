@@ -9,9 +9,10 @@ import (
 )
 
 // ShareSnapshot is what stands for a FileShareSnapshot where its FileServer is. It has no owner reference: that a FileShareSnapshot is missing, by
-// a finalizer that was taken off or a restore that left it out, must not remove a snapshot.
-func ShareSnapshot(snapshot *v1alpha1.FileShareSnapshot, share *v1alpha1.FileShare, fs *v1alpha1.FileServer) *internalv1.ShareSnapshot {
-	return &internalv1.ShareSnapshot{
+// a finalizer that was taken off or a restore that left it out, must not remove a snapshot. So it has the UID of the FileShareSnapshot's Kubernetes namespace if that is not the
+// FileServer's: another namespace can get the name.
+func ShareSnapshot(snapshot *v1alpha1.FileShareSnapshot, namespaceUID string, share *v1alpha1.FileShare, fs *v1alpha1.FileServer) *internalv1.ShareSnapshot {
+	stored := &internalv1.ShareSnapshot{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        naming.ShareSnapshot(naming.KeyOf(share), snapshot.Name),
 			Namespace:   naming.ServerNamespace(share),
@@ -26,4 +27,8 @@ func ShareSnapshot(snapshot *v1alpha1.FileShareSnapshot, share *v1alpha1.FileSha
 			SnapshotName:  snapshot.Name,
 		},
 	}
+	if namespaceUID != "" && stored.Namespace != snapshot.Namespace {
+		stored.Annotations[v1alpha1.NamespaceUIDAnnotation] = namespaceUID
+	}
+	return stored
 }

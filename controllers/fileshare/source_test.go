@@ -32,7 +32,7 @@ func restored(edit func(*builders.FileShareBuilder)) *observed {
 	snapshot.Spec.FileShareRef.Name, snapshot.Status.SizeBytes = "data", ptr.To(5*gi)
 	conditions.Set(&snapshot.Status.Conditions, 1, decideTime, conditions.True(v1alpha1.ConditionReady, v1alpha1.ReasonReady, "there"))
 	of := builders.FileShare("ns", "data", "fs").Path("/data").Build()
-	o.source = sourceState{snapshot: snapshot, stored: desired.ShareSnapshot(snapshot, of, o.fileServer), of: of}
+	o.source = sourceState{snapshot: snapshot, stored: desired.ShareSnapshot(snapshot, "", of, o.fileServer), of: of}
 	return o
 }
 

@@ -28,6 +28,10 @@ func decide(o *observed) decision {
 		return decision{ready: conditions.False(v1alpha1.ConditionReady, reason, fmt.Sprintf(format, arguments...))}
 	}
 	switch {
+	case o.earlier:
+		return say(v1alpha1.ReasonDataOfDeletedNamespace, "there is a snapshot of this name that an earlier namespace %s left, which was deleted; it is not this namespace's. Whoever runs the "+
+			"FileServer can hand it over, by spec.dataHandovers: [{namespace: %s, namespaceUID: %s}]; or delete this object, and make one of another name",
+			snapshot.Namespace, snapshot.Namespace, o.namespaceUID)
 	case o.stored != nil && o.stored.DeletionTimestamp == nil:
 		return decision{ready: repeat(o.stored)}
 	case o.stored != nil || snapshot.Status.ReadyTime != nil:
@@ -48,7 +52,7 @@ func decide(o *observed) decision {
 		return say(v1alpha1.ReasonWaitingForShare, "FileShare %s is not ready: %s", share.Name, whyNot(share))
 	}
 	d := say(v1alpha1.ReasonProgressing, "the steward of FileServer %s is asked to make the snapshot", o.fileServer.Name)
-	d.create = desired.ShareSnapshot(snapshot, share, o.fileServer)
+	d.create = desired.ShareSnapshot(snapshot, o.namespaceUID, share, o.fileServer)
 	return d
 }
 

@@ -3,8 +3,10 @@ package filesharesnapshot
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -23,6 +25,10 @@ type observed struct {
 	fileServer *v1alpha1.FileServer
 	// stored is the ShareSnapshot; nil if there is none.
 	stored *internalv1.ShareSnapshot
+	// earlier: there is one, of an earlier Kubernetes namespace of this name, and it was not handed over; stored is nil.
+	earlier bool
+	// namespaceUID is the UID of the snapshot's Kubernetes namespace, if it matters.
+	namespaceUID string
 }
 
 func (r *Reconciler) observe(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot) (*observed, error) {
@@ -42,8 +48,36 @@ func (r *Reconciler) observe(ctx context.Context, snapshot *v1alpha1.FileShareSn
 		}
 	}
 	var err error
-	o.stored, err = r.stored(ctx, snapshot, o.share)
-	return o, err
+	if o.stored, err = r.stored(ctx, snapshot, o.share); err != nil {
+		return nil, err
+	}
+	return o, r.observeNamespace(ctx, o)
+}
+
+// observeNamespace finds out whose the ShareSnapshot is. It stays if its FileShareSnapshot and the namespace of that
+// went without the operator, and another namespace can get the name. A snapshot that was Ready was looked at before.
+// The namespace is read past the cache, which may still have the earlier one.
+func (r *Reconciler) observeNamespace(ctx context.Context, o *observed) error {
+	snapshot, stored := o.snapshot, o.stored
+	switch {
+	case snapshot.Status.ReadyTime != nil, stored != nil && stored.Annotations[v1alpha1.NamespaceUIDAnnotation] == "",
+		stored == nil && (o.share == nil || !naming.IsForeign(o.share)):
+		return nil
+	}
+	namespace := &corev1.Namespace{}
+	if _, err := lookup.Object(ctx, r.Live, types.NamespacedName{Name: snapshot.Namespace}, namespace); err != nil {
+		return err
+	}
+	o.namespaceUID = string(namespace.UID)
+	if stored == nil || stored.Annotations[v1alpha1.NamespaceUIDAnnotation] == o.namespaceUID {
+		return nil
+	}
+	fileServer := &v1alpha1.FileServer{}
+	_, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: stored.Namespace, Name: stored.Spec.FileServerRef.Name}, fileServer)
+	if err == nil && !slices.Contains(fileServer.Spec.DataHandovers, v1alpha1.DataHandover{Namespace: snapshot.Namespace, NamespaceUID: o.namespaceUID}) {
+		o.stored, o.earlier = nil, true
+	}
+	return err
 }
 
 // stored finds the ShareSnapshot of a snapshot, even if the share is deleted. While the share exists it is also read

@@ -2,6 +2,7 @@ package filesharesnapshot
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -36,6 +37,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=howdah.io,resources=filesharesnapshots/status,verbs=patch
 // +kubebuilder:rbac:groups=howdah.io,resources=filesharesnapshots/finalizers,verbs=update
 // +kubebuilder:rbac:groups=howdah.io,resources=fileservers;fileshares,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=internal.howdah.io,resources=sharesnapshots,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 //
@@ -72,8 +74,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, err
 		}
 	}
-	return apply.Outcome(r.report(ctx, snapshot, statusOf(o, d)))
+	result, err := apply.Outcome(r.report(ctx, snapshot, statusOf(o, d)))
+	if o.earlier && err == nil && result.RequeueAfter == 0 {
+		result.RequeueAfter = lookForHandover
+	}
+	return result, err
 }
+
+// lookForHandover is when to check again whether a snapshot was handed over: FileServers are not watched.
+const lookForHandover = time.Minute
 
 // report writes the status, and then records events for its changes.
 func (r *Reconciler) report(ctx context.Context, before *v1alpha1.FileShareSnapshot, status v1alpha1.FileShareSnapshotStatus) error {
