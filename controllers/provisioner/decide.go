@@ -75,7 +75,8 @@ type decision struct {
 	success string
 }
 
-// doubt is what must be read past the caches before a decision may delete something, because caches can be stale.
+// doubt is what must be read past the caches before a decision may delete something or change a quota, because caches
+// can be stale.
 type doubt int
 
 const (
@@ -86,6 +87,8 @@ const (
 	aboutNoVolume
 	// aboutNoShare: whether there is really no share.
 	aboutNoShare
+	// aboutClaim: what the claim asks for now.
+	aboutClaim
 )
 
 // doubtOf returns the doubt about a decision. After it is read, the pass decides again.
@@ -97,6 +100,8 @@ func doubtOf(o *observed, d decision) doubt {
 		return aboutNoVolume
 	case d.dropVolume && o.share == nil:
 		return aboutNoShare
+	case d.quota != nil:
+		return aboutClaim
 	}
 	return noDoubt
 }
@@ -251,7 +256,7 @@ func decideGrowth(o *observed) decision {
 	if o.claim == nil || o.claim.Spec.VolumeName != o.volume.Name || o.claim.Status.Phase != corev1.ClaimBound {
 		return decision{}
 	}
-	wanted, shown, claimed := o.claim.Spec.Resources.Requests[corev1.ResourceStorage], o.volume.Spec.Capacity[corev1.ResourceStorage], o.claim.Status.Capacity[corev1.ResourceStorage]
+	wanted, shown, claimed := sizeFor(o), o.volume.Spec.Capacity[corev1.ResourceStorage], o.claim.Status.Capacity[corev1.ResourceStorage]
 	if wanted.Cmp(shown) <= 0 && wanted.Cmp(claimed) <= 0 {
 		return decision{}
 	}
@@ -261,17 +266,38 @@ func decideGrowth(o *observed) decision {
 			success: fmt.Sprintf("claim and volume show %s now; nothing else changes, because nothing keeps pods to a size", wanted.String()),
 		}
 	}
-	if quota := o.share.Spec.Quota.Size; quota == nil || quota.Cmp(wanted) < 0 {
+	refused := quotaRefusal(o.share)
+	if quota := o.share.Spec.Quota.Size; quota == nil || quota.Cmp(wanted) < 0 || refused != "" && quota.Cmp(wanted) > 0 {
 		return decision{quota: &wanted}
 	}
-	if refused := meta.FindStatusCondition(o.share.Status.Conditions, v1alpha1.FileShareQuotaEnforced); refused != nil &&
-		refused.ObservedGeneration == o.share.Generation && refused.Status == metav1.ConditionFalse && v1alpha1.NeedsUser(refused.Reason) {
-		return decision{failed: ReasonResizeFailed, refusal: fmt.Sprintf("the claim stays as large as it was: FileShare %s says %s; ask the administrator of FileServer %s", o.share.Name, refused.Reason, o.share.Spec.FileServerRef.Name)}
+	if refused != "" {
+		return decision{failed: ReasonResizeFailed, refusal: fmt.Sprintf("the claim stays as large as it was: FileShare %s says %s; ask the administrator of FileServer %s, or lower the claim's request",
+			o.share.Name, refused, o.share.Spec.FileServerRef.Name)}
 	}
 	if enforced := o.share.Status.Quota.Size; enforced == nil || enforced.Cmp(wanted) < 0 {
 		return decision{} // An event of the share causes the next pass.
 	}
 	return decision{grow: &wanted, success: fmt.Sprintf(`the share has a quota of %s now, which claim and volume show`, wanted.String())}
+}
+
+// sizeFor is the size that a claim is to have: its request or, if that is larger, the size of an expansion that has
+// begun. Kubernetes lets users lower a request that is not met yet, as long as it is above what they have, and a
+// ResourceQuota counts the allocated size until then. A refused expansion ends with that.
+func sizeFor(o *observed) resource.Quantity {
+	wanted, allocated := o.claim.Spec.Resources.Requests[corev1.ResourceStorage], o.claim.Status.AllocatedResources[corev1.ResourceStorage]
+	if allocated.Cmp(wanted) > 0 && !isDirectory(o.volume) && isEnforced(o.volume) && quotaRefusal(o.share) == "" {
+		return allocated
+	}
+	return wanted
+}
+
+// quotaRefusal is the reason for which the share's present quota is refused; "" if it is not, as far as is known.
+func quotaRefusal(share *v1alpha1.FileShare) string {
+	found := meta.FindStatusCondition(share.Status.Conditions, v1alpha1.FileShareQuotaEnforced)
+	if found == nil || found.ObservedGeneration != share.Generation || found.Status != metav1.ConditionFalse || !v1alpha1.NeedsUser(found.Reason) {
+		return ""
+	}
+	return found.Reason
 }
 
 // decideLost makes a deleted share of a bound volume again. Its data was kept, and is found by its name.

@@ -64,7 +64,7 @@ func released(policy corev1.PersistentVolumeReclaimPolicy, change func(*observed
 func does(d decision) string {
 	var all []string
 	for what, is := range map[string]bool{
-		"share": d.createShare != nil, "volume": d.createVolume != nil, "grow": d.grow != nil, "quota": d.quota != nil, "policy " + string(d.policy): d.policy != "",
+		"share": d.createShare != nil, "volume": d.createVolume != nil, "grow" + unless20(d.grow): d.grow != nil, "quota" + unless20(d.quota): d.quota != nil, "policy " + string(d.policy): d.policy != "",
 		"delete share": d.deleteShare, "drop volume": d.dropVolume, "refuse": d.refusal != "",
 	} {
 		if is {
@@ -75,6 +75,14 @@ func does(d decision) string {
 		return "wait"
 	}
 	return strings.Join(all, " and ")
+}
+
+// unless20 is a size that is not the usual one.
+func unless20(size *resource.Quantity) string {
+	if size == nil || size.String() == "20Gi" {
+		return ""
+	}
+	return " " + size.String()
 }
 
 func TestAClaimThatIsReadOnlyIsMountedSo(t *testing.T) {
@@ -166,6 +174,25 @@ func TestDecide(t *testing.T) {
 			quotaIs(o, "20Gi", "10Gi", v1alpha1.ReasonQuotaAboveCapacity)
 			o.share.Generation++
 		}), "wait"},
+		"one that was lowered after it was refused": {kept(func(o *observed) {
+			quotaIs(o, "1Ti", "10Gi", v1alpha1.ReasonQuotaAboveCapacity)
+			o.claim.Status.AllocatedResources = sized("1Ti")
+		}), "quota"},
+		"one that was lowered while its share gets the quota": {kept(func(o *observed) {
+			quotaIs(o, "1Ti", "10Gi", "")
+			o.claim.Status.AllocatedResources = sized("1Ti")
+		}), "wait"},
+		"one that was lowered before its share heard of it": {kept(func(o *observed) {
+			quotaIs(o, "10Gi", "10Gi", "")
+			o.claim.Status.AllocatedResources = sized("1Ti")
+		}), "quota 1Ti"},
+		"one that was lowered when its share has the quota": {kept(func(o *observed) {
+			quotaIs(o, "1Ti", "1Ti", "")
+			o.claim.Status.AllocatedResources = sized("1Ti")
+		}), "grow 1Ti"},
+		"one that was lowered where nothing keeps it to a size": {bound(func(o *observed) {
+			o.claim.Spec.Resources.Requests, o.claim.Status.AllocatedResources = sized("20Gi"), sized("1Ti")
+		}), "grow"},
 		"a claim that is kept to its size":       {kept(as), "wait"},
 		"a smaller claim":                        {bound(func(o *observed) { o.volume.Spec.Capacity, o.claim.Status.Capacity = sized("20Gi"), sized("20Gi") }), "wait"},
 		"one that is deleted while it is bound":  {bound(func(o *observed) { o.volume.DeletionTimestamp = now }), "wait"},
@@ -338,7 +365,7 @@ func TestWhatAClaimGetsThatIsKeptToItsSize(t *testing.T) {
 		t.Errorf("%q, %+v", given.success, given.createVolume)
 	}
 	d := decide(kept(func(o *observed) { quotaIs(o, "20Gi", "10Gi", v1alpha1.ReasonQuotaAboveCapacity) }))
-	if want := "the claim stays as large as it was: FileShare " + volumeName + " says QuotaAboveCapacity; ask the administrator of FileServer fs"; d.refusal != want || d.failed != ReasonResizeFailed {
+	if want := "the claim stays as large as it was: FileShare " + volumeName + " says QuotaAboveCapacity; ask the administrator of FileServer fs, or lower the claim's request"; d.refusal != want || d.failed != ReasonResizeFailed {
 		t.Errorf("%s: %s", d.failed, d.refusal)
 	}
 }
@@ -398,6 +425,7 @@ func TestWhatADecisionReadsPastTheCachesFirst(t *testing.T) {
 		"a share is to keep its data":     {observed{volume: volume, share: share}, decision{policy: v1alpha1.ReclaimRetain}, noDoubt},
 		"a share has no claim any more":   {observed{share: share}, decision{deleteShare: true}, aboutNoVolume},
 		"a directory has no claim":        {observed{}, decision{removeDirectory: true}, aboutNoVolume},
+		"a quota changes":                 {observed{volume: volume, share: share}, decision{quota: resource.NewQuantity(1, resource.BinarySI)}, aboutClaim},
 		"a volume goes without its share": {observed{volume: volume}, decision{dropVolume: true}, aboutNoShare},
 		"a volume goes, and has a share":  {observed{volume: volume, share: share}, decision{dropVolume: true}, noDoubt},
 	} {

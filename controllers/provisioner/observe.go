@@ -232,6 +232,17 @@ func (r *Reconciler) readLive(ctx context.Context, o *observed, name string, abo
 		if found && volumeOf(claim) == name {
 			o.claim = claim
 		}
+	case aboutClaim:
+		claim := &corev1.PersistentVolumeClaim{}
+		found, err := lookup.Object(ctx, r.Live, client.ObjectKeyFromObject(o.claim), claim)
+		if err != nil {
+			return err
+		}
+		if !found || claim.UID != o.claim.UID {
+			*o = observed{now: o.now}
+			return nil
+		}
+		o.claim = claim
 	case aboutNoShare:
 		namespace, _, _ := shareOf(o.volume)
 		share := &v1alpha1.FileShare{}

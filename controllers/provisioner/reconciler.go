@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -106,6 +107,9 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) error
 			return fmt.Errorf("making PersistentVolume %s: %w", d.createVolume.Name, err)
 		}
 	case d.quota != nil:
+		if err := r.allocate(ctx, o.claim, *d.quota); err != nil {
+			return err
+		}
 		after := o.share.DeepCopy()
 		after.Spec.Quota.Size = d.quota
 		return r.patch(ctx, o.share, after)
@@ -120,6 +124,21 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) error
 		return client.IgnoreNotFound(r.Client.Delete(ctx, o.share.DeepCopy(), client.Preconditions{UID: &uid, ResourceVersion: &version}))
 	case d.dropVolume:
 		return r.dropVolume(ctx, o.volume)
+	}
+	return nil
+}
+
+// allocate writes into the claim the size that its share is about to get, as Kubernetes' resizer does: a ResourceQuota
+// counts the larger one of request and allocation, so that a user can't lower the request and have the quota all the
+// same. API servers before Kubernetes 1.32 may drop it, and don't let requests be lowered.
+func (r *Reconciler) allocate(ctx context.Context, claim *corev1.PersistentVolumeClaim, size resource.Quantity) error {
+	if allocated, has := claim.Status.AllocatedResources[corev1.ResourceStorage]; has && allocated.Cmp(size) == 0 {
+		return nil
+	}
+	after := claim.DeepCopy()
+	after.Status.AllocatedResources = corev1.ResourceList{corev1.ResourceStorage: size}
+	if err := r.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("writing the allocated size of claim %s/%s: %w", claim.Namespace, claim.Name, err)
 	}
 	return nil
 }
