@@ -71,6 +71,8 @@ const (
 	// ProvisionedShareAnnotation, on a PersistentVolume for a claim of a StorageClass, is namespace/name of its
 	// FileShare.
 	ProvisionedShareAnnotation = "howdah.io/provisioned-share"
+	// ProvisionedLayoutAnnotation, on such a PersistentVolume, is how the share's data lies: Single, or Distributed/DEPTH.
+	ProvisionedLayoutAnnotation = "howdah.io/provisioned-layout"
 	// ProvisionedDirectoryAnnotation, on a PersistentVolume that is a directory of a share, is namespace/name/path.
 	ProvisionedDirectoryAnnotation = "howdah.io/provisioned-directory"
 	// ClaimAnnotation, on the ShareDirectory of such a directory, is namespace/name/UID of its claim.

@@ -173,6 +173,8 @@ func decideShared(o *observed, p parameters, enforced bool) decision {
 	switch ref := o.share.Spec.ClaimRef; {
 	case ref.Namespace != o.claim.Namespace || ref.Name != o.claim.Name:
 		return decision{refusal: fmt.Sprintf("FileShare %s in namespace %s has the name that this claim needs and does not belong to it; ask its owner to delete it", o.share.Name, o.share.Namespace)}
+	case o.share.Spec.FileServerRef.Name != p.fileServer:
+		return decision{refusal: fmt.Sprintf("the claim's share was begun on FileServer %s, and StorageClass %s names %s now; make the claim again", o.share.Spec.FileServerRef.Name, o.class.Name, p.fileServer)}
 	case o.share.DeletionTimestamp != nil:
 		return decision{} // A user deleted it. It is made again when it is gone.
 	case conditions.IsStalled(o.share.Status.Conditions):
@@ -304,15 +306,19 @@ func quotaRefusal(share *v1alpha1.FileShare) string {
 func decideLost(o *observed) decision {
 	namespace, name, _ := shareOf(o.volume)
 	if o.class != nil && o.volume.Spec.NFS != nil {
-		if p, problems := parametersOf(o.class); len(problems) == 0 && p.fileServerNamespace == namespace {
+		if p, problems := parametersOf(o.class); len(problems) == 0 && p.fileServerNamespace == namespace && finds(p, o.volume) {
 			return decision{
 				createShare: shareAgain(o.claim, p, o.volume),
 				success:     fmt.Sprintf("FileShare %s of namespace %s, which the claim's volume is, was deleted; it is made again, with its data", name, namespace),
 			}
 		}
 	}
+	layout := o.volume.Annotations[v1alpha1.ProvisionedLayoutAnnotation]
+	if layout != "" {
+		layout = fmt.Sprintf(" and layout (%s)", layout)
+	}
 	return decision{refusal: fmt.Sprintf("FileShare %s of namespace %s, which the claim's volume is, was deleted, and the claim's StorageClass is not what it was, by which it could be made again: "+
-		"the administrator of the FileServer makes a FileShare of that name with the path of the volume, and finds the data", name, namespace)}
+		"the administrator of the FileServer makes a FileShare of that name with the path%s of the volume, and finds the data", name, namespace, layout)}
 }
 
 // isOver reports whether no claim has or can get the volume: Kubernetes does not bind a volume that is being deleted.

@@ -158,10 +158,28 @@ func TestDecide(t *testing.T) {
 		"bound":                        {bound(as), "wait"},
 		"not bound yet":                {world(as), "wait"},
 		"bound, and the share is gone": {bound(noShare), "share"},
-		"bound, and the share is gone, and the class":                          {bound(func(o *observed) { o.share, o.class = nil, nil }), "refuse"},
-		"bound, and the share is gone, and the class means another FileServer": {bound(func(o *observed) { o.share, o.class.Parameters["fileServerNamespace"] = nil, "other" }), "refuse"},
-		"bound, and the share is being deleted":                                {bound(func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
-		"a larger claim":                                                       {bound(func(o *observed) { o.claim.Spec.Resources.Requests = sized("20Gi") }), "grow"},
+		"bound, and the share is gone, and the class":                                            {bound(func(o *observed) { o.share, o.class = nil, nil }), "refuse"},
+		"bound, and the share is gone, and the class means another FileServer":                   {bound(func(o *observed) { o.share, o.class.Parameters["fileServerNamespace"] = nil, "other" }), "refuse"},
+		"bound, and the share is gone, and the class means another FileServer of that namespace": {bound(func(o *observed) { o.share, o.class.Parameters["fileServer"] = nil, "other" }), "refuse"},
+		"bound, and the share is gone, and the class means another layout":                       {bound(func(o *observed) { o.share, o.class.Parameters["layout"] = nil, "Distributed" }), "refuse"},
+		"bound, and the share is gone, and the class means directories of one": {bound(func(o *observed) {
+			o.share, o.class.Parameters["fileShare"], o.class.ReclaimPolicy = nil, "data", ptr.To(keep)
+		}), "refuse"},
+		"bound, and the share is gone, and the class means another depth": {bound(func(o *observed) {
+			o.volume.Annotations["howdah.io/provisioned-layout"] = "Distributed/2"
+			o.share, o.class.Parameters["layout"], o.class.Parameters["depth"] = nil, "Distributed", "3"
+		}), "refuse"},
+		"bound, and the share is gone, and the class means the same depth": {bound(func(o *observed) {
+			o.volume.Annotations["howdah.io/provisioned-layout"] = "Distributed/2"
+			o.share, o.class.Parameters["layout"], o.class.Parameters["depth"] = nil, "Distributed", "2"
+		}), "share"},
+		"bound, and the share is gone, and the volume does not say how its data lies": {bound(func(o *observed) {
+			delete(o.volume.Annotations, "howdah.io/provisioned-layout")
+			o.share, o.class.Parameters["layout"] = nil, "Distributed"
+		}), "share"},
+		"a share on the FileServer that the class named before": {unbound(func(o *observed) { o.class.Parameters["fileServer"] = "other" }), "refuse"},
+		"bound, and the share is being deleted":                 {bound(func(o *observed) { o.share.DeletionTimestamp = now }), "wait"},
+		"a larger claim":                                        {bound(func(o *observed) { o.claim.Spec.Resources.Requests = sized("20Gi") }), "grow"},
 		"a larger claim whose volume shows it": {bound(func(o *observed) {
 			o.claim.Spec.Resources.Requests, o.volume.Spec.Capacity = sized("20Gi"), sized("20Gi")
 		}), "grow"},
@@ -303,7 +321,7 @@ func TestWhatAClaimGets(t *testing.T) {
 			Name:   volumeName,
 			Labels: map[string]string{"app.kubernetes.io/managed-by": "howdah", "howdah.io/file-server": "fs"},
 			Annotations: map[string]string{
-				"pv.kubernetes.io/provisioned-by": "howdah.io/share", "howdah.io/provisioned-share": "storage/" + volumeName, "howdah.io/capacity": "NotEnforced",
+				"pv.kubernetes.io/provisioned-by": "howdah.io/share", "howdah.io/provisioned-share": "storage/" + volumeName, "howdah.io/provisioned-layout": "Single", "howdah.io/capacity": "NotEnforced",
 			},
 			Finalizers: []string{"howdah.io/volume"},
 		},

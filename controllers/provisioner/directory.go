@@ -49,6 +49,7 @@ func decideDirectory(o *observed, p parameters) decision {
 	volume := volumeFor(o.claim, o.class, p, o.share, false)
 	volume.Name, volume.Finalizers = volumeOf(o.claim), nil // Nothing needs to be done before its deletion.
 	delete(volume.Annotations, v1alpha1.ProvisionedShareAnnotation)
+	delete(volume.Annotations, v1alpha1.ProvisionedLayoutAnnotation)
 	volume.Annotations[v1alpha1.ProvisionedDirectoryAnnotation] = o.share.Namespace + "/" + o.share.Name + "/" + path
 	volume.Spec.NFS.Path = o.share.Spec.Path + "/" + path
 	return decision{createVolume: volume, success: fmt.Sprintf("%s of FileServer %s is the claim's; nothing keeps pods to %s: they can fill what the FileServer's storage has",

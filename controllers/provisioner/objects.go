@@ -1,6 +1,7 @@
 package provisioner
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -76,8 +77,9 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 			Name:   share.Name,
 			Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.FileServerLabel: p.fileServer},
 			Annotations: map[string]string{
-				provisionedByAnnotation:             v1alpha1.Provisioner,
-				v1alpha1.ProvisionedShareAnnotation: share.Namespace + "/" + share.Name,
+				provisionedByAnnotation:              v1alpha1.Provisioner,
+				v1alpha1.ProvisionedShareAnnotation:  share.Namespace + "/" + share.Name,
+				v1alpha1.ProvisionedLayoutAnnotation: layoutFor(share.Spec.Layout, share.Spec.Depth),
 			},
 			Finalizers: []string{v1alpha1.VolumeFinalizer},
 		},
@@ -100,6 +102,20 @@ func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClas
 		volume.Annotations[v1alpha1.CapacityAnnotation] = v1alpha1.CapacityNotEnforced
 	}
 	return volume
+}
+
+// layoutFor is how the data of a share lies.
+func layoutFor(layout v1alpha1.ShareLayout, depth int32) string {
+	if layout == v1alpha1.LayoutSingle {
+		return string(layout)
+	}
+	return fmt.Sprintf("%s/%d", layout, max(depth, 1))
+}
+
+// finds reports whether a share of these parameters would find the data of a volume whose FileShare was deleted.
+func finds(p parameters, volume *corev1.PersistentVolume) bool {
+	fileServer, layout := volume.Labels[v1alpha1.FileServerLabel], volume.Annotations[v1alpha1.ProvisionedLayoutAnnotation]
+	return p.fileShare == "" && (fileServer == "" || fileServer == p.fileServer) && (layout == "" || layout == layoutFor(p.layout, p.depth))
 }
 
 // mountOptionsFor mounts a read-only claim read-only. The kubelet ignores access modes and a PersistentVolume's
