@@ -37,7 +37,7 @@ func (r *Reconciler) waitForPods(ctx context.Context, o *observed) (string, erro
 	key := types.NamespacedName{Namespace: o.share.Namespace, Name: naming.ShareClaim(o.share.Name)}
 	claim := &corev1.PersistentVolumeClaim{}
 	found, err := lookup.Object(ctx, r.Live, key, claim)
-	if err != nil || !found || !metav1.IsControlledBy(claim, o.share) {
+	if err != nil || !found || !isReadyMade(claim, o.share) {
 		return "", err
 	}
 	if claim.DeletionTimestamp == nil {
@@ -57,6 +57,13 @@ func (r *Reconciler) waitForPods(ctx context.Context, o *observed) (string, erro
 	}
 	return fmt.Sprintf("reclaimPolicy is Delete, and no data is removed before the pods that use PersistentVolumeClaim %s have ended: %s; delete them, or set reclaimPolicy to %s, which keeps the data",
 		key.Name, conditions.List(pods, maxNamed), v1alpha1.ReclaimRetain), nil
+}
+
+// isReadyMade reports whether the claim was made for the share, or for an earlier one of its name: pods keep the claim of
+// that, and write where the share has its data now.
+func isReadyMade(claim *corev1.PersistentVolumeClaim, share *v1alpha1.FileShare) bool {
+	owner := metav1.GetControllerOf(claim)
+	return owner != nil && owner.Kind == "FileShare" && owner.APIVersion == v1alpha1.GroupVersion.String() && owner.Name == share.Name
 }
 
 // podsOf returns the names of the running pods that use a claim, sorted. They are read past the cache, which has no
