@@ -249,6 +249,9 @@ func decideBound(o *observed) decision {
 	if o.share == nil {
 		return decideLost(o)
 	}
+	if o.share.DeletionTimestamp == nil && o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimRetain {
+		return decision{policy: v1alpha1.ReclaimRetain} // An end that was begun, before the volume got another claim.
+	}
 	return decideGrowth(o)
 }
 
@@ -353,10 +356,12 @@ func decideOrphan(o *observed) decision {
 	if o.leftOver != nil && o.leftOver.Spec.Removal == "" && o.leftOver.State() == internalv1.DirectoryReady {
 		return decision{removeDirectory: true}
 	}
-	if o.share == nil || o.share.DeletionTimestamp != nil || !isMade(o.share) || o.share.Spec.ReclaimPolicy != v1alpha1.ReclaimDelete {
-		return decision{}
-	}
-	return decision{deleteShare: true}
+	return decision{deleteShare: o.share != nil && isLeftOver(o.share)}
+}
+
+// isLeftOver reports whether a share goes if its claim is gone and there is no volume.
+func isLeftOver(share *v1alpha1.FileShare) bool {
+	return share.DeletionTimestamp == nil && isMade(share) && share.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete
 }
 
 // isMade reports whether this controller made the share, and not a user who set a claimRef.

@@ -98,7 +98,8 @@ func (r *Reconciler) observeShare(ctx context.Context, o *observed, name string)
 		if err := r.Client.List(ctx, &shares, index.OfVolume(name)); err != nil {
 			return fmt.Errorf("looking for the FileShare of %s: %w", name, err)
 		}
-		if at := slices.IndexFunc(shares.Items, func(s v1alpha1.FileShare) bool { return isMade(&s) }); at >= 0 {
+		// Tenants can give a share of theirs the same name and a claimRef.
+		if at := slices.IndexFunc(shares.Items, func(s v1alpha1.FileShare) bool { return isLeftOver(&s) }); at >= 0 {
 			o.share = &shares.Items[at]
 		}
 		return r.observeLeftOver(ctx, o, name)
