@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 )
@@ -43,6 +44,17 @@ func classOf(claim *corev1.PersistentVolumeClaim) string {
 func waitsForPod(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer &&
 		claim.Annotations[selectedNodeAnnotation] == ""
+}
+
+// maxSize is the largest quota of a share (api/v1alpha1: spec.quota).
+var maxSize = resource.MustParse("1Ei")
+
+// refuseSize returns why no share can be kept to a size; "" if one can.
+func refuseSize(size resource.Quantity) string {
+	if size.Cmp(maxSize) <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("spec.resources.requests.storage is %s, and a share can have %s; ask for less", size.String(), maxSize.String())
 }
 
 // checkClaim returns the claim's requests that no share can meet, as sentences.

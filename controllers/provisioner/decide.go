@@ -87,8 +87,8 @@ const (
 	aboutNoVolume
 	// aboutNoShare: whether there is really no share.
 	aboutNoShare
-	// aboutClaim: what the claim asks for now.
-	aboutClaim
+	// aboutQuota: what the claim asks for now, and what its share has.
+	aboutQuota
 )
 
 // doubtOf returns the doubt about a decision. After it is read, the pass decides again.
@@ -101,7 +101,7 @@ func doubtOf(o *observed, d decision) doubt {
 	case d.dropVolume && o.share == nil:
 		return aboutNoShare
 	case d.quota != nil:
-		return aboutClaim
+		return aboutQuota
 	}
 	return noDoubt
 }
@@ -149,6 +149,9 @@ func decideNew(o *observed) decision {
 	enforced, _ := backend.Of(o.fileServer).EnforcesSizes(o.fileServer)
 	if p.sizeEnforced && !enforced {
 		return decision{refusal: fmt.Sprintf("StorageClass %s has parameter size: Required, and the storage of FileServer %s does not enforce sizes; use a class with size: BestEffort", o.class.Name, p.fileServer)}
+	}
+	if tooLarge := refuseSize(o.claim.Spec.Resources.Requests[corev1.ResourceStorage]); enforced && tooLarge != "" {
+		return decision{refusal: tooLarge + " in a new claim"}
 	}
 	if o.share == nil && !backend.Of(o.fileServer).MakesShares(o.fileServer) {
 		return decision{refusal: fmt.Sprintf("the storage of FileServer %s has no place for a new share until its administrator makes one (storage.ceph.external.sharesSecretRef); "+
@@ -234,6 +237,10 @@ func describeStalled(o *observed) string {
 // describeRefused reports that the API server refuses an object (a quota, an admission policy), with the reason for
 // those who may know it.
 func describeRefused(o *observed, d decision, err error) string {
+	if o.claim != nil && d.quota != nil && o.share.Namespace != o.claim.Namespace {
+		return fmt.Sprintf("a larger quota for the claim is refused in namespace %s, where FileServer %s is; ask its administrator: the operator's log has the reason, and tries again",
+			o.share.Namespace, o.share.Spec.FileServerRef.Name)
+	}
 	if o.claim != nil && d.createShare != nil && d.createShare.Namespace != o.claim.Namespace {
 		return fmt.Sprintf("a FileShare for the claim is refused in namespace %s, where FileServer %s is; ask its administrator: the operator's log has the reason, and tries again",
 			d.createShare.Namespace, d.createShare.Spec.FileServerRef.Name)
@@ -271,6 +278,9 @@ func decideGrowth(o *observed) decision {
 			success: fmt.Sprintf("claim and volume show %s now; nothing else changes, because nothing keeps pods to a size", wanted.String()),
 		}
 	}
+	if tooLarge := refuseSize(wanted); tooLarge != "" {
+		return decision{failed: ReasonResizeFailed, refusal: tooLarge}
+	}
 	refused := quotaRefusal(o.share)
 	if quota := o.share.Spec.Quota.Size; quota == nil || quota.Cmp(wanted) < 0 || refused != "" && quota.Cmp(wanted) > 0 {
 		return decision{quota: &wanted}
@@ -290,10 +300,13 @@ func decideGrowth(o *observed) decision {
 // ResourceQuota counts the allocated size until then. A refused expansion ends with that.
 func sizeFor(o *observed) resource.Quantity {
 	wanted, allocated := o.claim.Spec.Resources.Requests[corev1.ResourceStorage], o.claim.Status.AllocatedResources[corev1.ResourceStorage]
-	if allocated.Cmp(wanted) > 0 && !isDirectory(o.volume) && isEnforced(o.volume) && quotaRefusal(o.share) == "" {
-		return allocated
+	if allocated.Cmp(wanted) <= 0 || isDirectory(o.volume) || !isEnforced(o.volume) {
+		return wanted
 	}
-	return wanted
+	if quota := o.share.Spec.Quota.Size; quota == nil || quota.Cmp(allocated) < 0 || quotaRefusal(o.share) != "" {
+		return wanted
+	}
+	return allocated
 }
 
 // quotaRefusal is the reason for which the share's present quota is refused; "" if it is not, as far as is known.

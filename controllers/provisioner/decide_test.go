@@ -204,11 +204,16 @@ func TestDecide(t *testing.T) {
 		"one that was lowered before its share heard of it": {kept(func(o *observed) {
 			quotaIs(o, "10Gi", "10Gi", "")
 			o.claim.Status.AllocatedResources = sized("1Ti")
-		}), "quota 1Ti"},
+		}), "quota"},
 		"one that was lowered when its share has the quota": {kept(func(o *observed) {
 			quotaIs(o, "1Ti", "1Ti", "")
 			o.claim.Status.AllocatedResources = sized("1Ti")
 		}), "grow 1Ti"},
+		"one that is larger than a share can be": {kept(func(o *observed) { o.claim.Spec.Resources.Requests = sized("2Ei") }), "refuse"},
+		"one that was lowered from more than a share can be": {kept(func(o *observed) {
+			quotaIs(o, "10Gi", "10Gi", "")
+			o.claim.Status.AllocatedResources = sized("2Ei")
+		}), "quota"},
 		"one that was lowered where nothing keeps it to a size": {bound(func(o *observed) {
 			o.claim.Spec.Resources.Requests, o.claim.Status.AllocatedResources = sized("20Gi"), sized("1Ti")
 		}), "grow"},
@@ -286,6 +291,11 @@ func TestRefusals(t *testing.T) {
 		"a Ceph with given shares": {func(o *observed) {
 			o.share, o.fileServer.Spec.Storage.Ceph.External.Monitors = nil, []string{"10.0.0.1:3300"}
 		}, "no place for a new share until its administrator makes one (storage.ceph.external.sharesSecretRef); use a StorageClass with parameter fileShare", ""},
+		"a size that no share can have": {func(o *observed) {
+			o.fileServer = builders.FileServer("storage", "fs").Provisioned().Build()
+			o.fileServer.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}
+			o.share, o.claim.Spec.Resources.Requests = nil, sized("2Ei")
+		}, "spec.resources.requests.storage is 2Ei, and a share can have 1Ei; ask for less in a new claim", ""},
 		"missing":                             {func(o *observed) { o.fileServer = nil }, `there is no FileServer "fs" in namespace "storage" that allows claims of namespace "team-a"`, ""},
 		"not allowed":                         {func(o *observed) { o.fileServer.Spec.AllowedNamespaces = nil }, `there is no FileServer "fs" in namespace "storage" that allows claims of namespace "team-a"`, ""},
 		"its own":                             {func(o *observed) { o.fileServer, o.claim.Namespace = nil, "storage" }, `there is no FileServer "fs" in namespace "storage", which StorageClass c names; create it`, ""},
@@ -444,7 +454,7 @@ func TestWhatADecisionReadsPastTheCachesFirst(t *testing.T) {
 		"a share is to keep its data":     {observed{volume: volume, share: share}, decision{policy: v1alpha1.ReclaimRetain}, noDoubt},
 		"a share has no claim any more":   {observed{share: share}, decision{deleteShare: true}, aboutNoVolume},
 		"a directory has no claim":        {observed{}, decision{removeDirectory: true}, aboutNoVolume},
-		"a quota changes":                 {observed{volume: volume, share: share}, decision{quota: resource.NewQuantity(1, resource.BinarySI)}, aboutClaim},
+		"a quota changes":                 {observed{volume: volume, share: share}, decision{quota: resource.NewQuantity(1, resource.BinarySI)}, aboutQuota},
 		"a volume goes without its share": {observed{volume: volume}, decision{dropVolume: true}, aboutNoShare},
 		"a volume goes, and has a share":  {observed{volume: volume, share: share}, decision{dropVolume: true}, noDoubt},
 	} {

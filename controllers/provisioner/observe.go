@@ -233,17 +233,19 @@ func (r *Reconciler) readLive(ctx context.Context, o *observed, name string, abo
 		if found && volumeOf(claim) == name {
 			o.claim = claim
 		}
-	case aboutClaim:
-		claim := &corev1.PersistentVolumeClaim{}
-		found, err := lookup.Object(ctx, r.Live, client.ObjectKeyFromObject(o.claim), claim)
-		if err != nil {
-			return err
+	case aboutQuota:
+		claim, share := &corev1.PersistentVolumeClaim{}, &v1alpha1.FileShare{}
+		for object, before := range map[client.Object]client.Object{claim: o.claim, share: o.share} {
+			found, err := lookup.Object(ctx, r.Live, client.ObjectKeyFromObject(before), object)
+			if err != nil {
+				return err
+			}
+			if !found || object.GetUID() != before.GetUID() {
+				*o = observed{now: o.now} // The cache's next event causes another pass.
+				return nil
+			}
 		}
-		if !found || claim.UID != o.claim.UID {
-			*o = observed{now: o.now}
-			return nil
-		}
-		o.claim = claim
+		o.claim, o.share = claim, share
 	case aboutNoShare:
 		namespace, _, _ := shareOf(o.volume)
 		share := &v1alpha1.FileShare{}

@@ -74,7 +74,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil // The cache is stale; an earlier pass recorded the event.
 	}
 	if apply.Reason(err) == v1alpha1.ReasonApplyFailed {
-		d = decision{refusal: describeRefused(o, d, err)}
+		refused := decision{refusal: describeRefused(o, d, err)}
+		if d.quota != nil || d.grow != nil {
+			refused.failed = ReasonResizeFailed
+		}
+		d = refused
 	} else if err != nil {
 		return apply.Outcome(err)
 	}
