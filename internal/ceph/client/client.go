@@ -4,6 +4,7 @@ package client
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -36,6 +37,8 @@ type Options struct {
 	Config, Keyring string
 	// Timeout is how long the monitors, an OSD and a mount may take; unset means the program's default.
 	Timeout time.Duration
+	// Memory is what the program may have while it lists directories, in bytes; unset means usualMemory.
+	Memory int64
 }
 
 // Error is an error answer of Ceph.
@@ -67,6 +70,7 @@ type Client struct {
 	turn    chan struct{} // Has the one token.
 	stop    sync.Once
 	words   *tail
+	memory  int64
 }
 
 // Connect starts the program and waits for the cluster.
@@ -82,7 +86,7 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 		}
 	}
 	// Not CommandContext: the context is only for connecting.
-	c := &Client{command: exec.Command(binary, arguments...), turn: make(chan struct{}, 1), words: &tail{}}
+	c := &Client{command: exec.Command(binary, arguments...), turn: make(chan struct{}, 1), words: &tail{}, memory: cmp.Or(options.Memory, usualMemory)}
 	c.command.Stderr = c.words
 	input, err := c.command.StdinPipe()
 	if err != nil {
@@ -150,7 +154,11 @@ func (c *Client) exchange(ctx context.Context, line []byte, result any) error {
 	if _, err := c.input.Write(line); err != nil {
 		return c.gone(ctx)
 	}
-	text, err := c.output.ReadBytes('\n')
+	text, err := c.line()
+	if errors.Is(err, errTooMany) {
+		c.Close()
+		return err
+	}
 	if err != nil {
 		return c.gone(ctx)
 	}
@@ -345,7 +353,7 @@ func (c *Client) List(ctx context.Context, directory Directory, path string) ([]
 // names begin with skip. The mount ends with the request, so the client keeps no capabilities.
 func (c *Client) Tree(ctx context.Context, directory Directory, depth int32, skip string) ([]listing.Directory, error) {
 	var found []listing.Directory
-	err := c.request(ctx, map[string]any{
+	err := c.list(ctx, map[string]any{
 		"op": "fs.tree", "fileSystem": directory.FileSystem, "root": directory.Root, "depth": depth, "skip": skip,
 	}, &found)
 	return found, err
@@ -355,7 +363,7 @@ func (c *Client) Tree(ctx context.Context, directory Directory, depth int32, ski
 // itself, as "". Ceph's numbers are some seconds old. It skips directories whose names begin with skip.
 func (c *Client) Sizes(ctx context.Context, directory Directory, depth int32, skip string) (map[string]int64, error) {
 	var found map[string]int64
-	err := c.request(ctx, map[string]any{
+	err := c.list(ctx, map[string]any{
 		"op": "fs.sizes", "fileSystem": directory.FileSystem, "root": directory.Root, "depth": depth, "skip": skip,
 	}, &found)
 	return found, err

@@ -31,6 +31,23 @@ func TestMain(m *testing.M) {
 		case "dies":
 			fmt.Fprintln(os.Stderr, "assertion failed")
 			os.Exit(134)
+		case "eats":
+			var eaten [][]byte
+			for range 400 {
+				part := make([]byte, 1<<20)
+				for at := 0; at < len(part); at += 4096 {
+					part[at] = 1
+				}
+				eaten = append(eaten, part)
+				time.Sleep(time.Millisecond)
+			}
+			fmt.Printf(`{"code":0,"result":{"a":%d}}`+"\n", len(eaten))
+		case "talks":
+			fmt.Print(`{"code":0,"result":{`)
+			for range maxAnswer >> 20 {
+				fmt.Print(strings.Repeat(`"a":1,`, 1<<20/6+1))
+			}
+			fmt.Println(`"a":1}}`)
 		case "hangs":
 			time.Sleep(time.Hour)
 		case "echo":
@@ -110,6 +127,23 @@ func TestAProgramThatEndsIsGone(t *testing.T) {
 }
 
 // An answer that comes too late must not be that of the next request.
+// A client can make millions of directories, and then ask a data server for their sizes. The data server's memory is for all shares.
+func TestAListThatIsTooLongEndsTheProgram(t *testing.T) {
+	for _, answer := range []string{"eats", "talks"} {
+		t.Setenv("CEPH_CLIENT_TEST_ANSWERS", `{"code":0}`+"\n"+answer)
+		c, err := Connect(t.Context(), Options{Binary: os.Args[0], User: "howdah-test", Memory: 100 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sizes, err := c.Sizes(t.Context(), Directory{}, 4, ".howdah"); err == nil || !strings.Contains(err.Error(), "more directories at this depth than can be listed") {
+			t.Errorf("%s: %d sizes, %v", answer, len(sizes), err)
+		}
+		if _, err := c.FSID(t.Context()); !errors.Is(err, ErrGone) {
+			t.Errorf("%s: the program goes on: %v", answer, err)
+		}
+	}
+}
+
 func TestARequestThatIsNotWaitedForEndsTheProgram(t *testing.T) {
 	c, err := answering(t, `{"code":0}`, "hangs", `{"code":0,"result":"late"}`)
 	if err != nil {
