@@ -332,9 +332,12 @@ func (m *Exporter) ReportExports(ctx context.Context) error {
 		if known == nil || known.Generation != export.Generation {
 			return export.Status // Newer than this pass; the next pass reports it.
 		}
-		share := kubeapi.ShareOf(known)
+		share, data := kubeapi.ShareOf(known), internalv1.DataRetain
+		if known.DeletionTimestamp != nil && m.takesData(known) {
+			data = internalv1.DataDelete
+		}
 		return kubeapi.ExportStatusFrom(export.Status, kubeapi.ExportObservation{
-			Generation: known.Generation, Deleting: known.DeletionTimestamp != nil, Data: known.Spec.DataPolicy,
+			Generation: known.Generation, Deleting: known.DeletionTimestamp != nil, Data: data,
 			IDs: m.memory.IDs(share), RootIDs: m.rootIDs(share), Serves: m.servesShare(share), Removed: m.removed[known.UID], Fault: m.failing[share],
 		}, now)
 	})

@@ -23,7 +23,7 @@ func (m *Exporter) remove(ctx, supervised context.Context) {
 		if export.DeletionTimestamp == nil || m.lingers(share) {
 			continue
 		}
-		if export.Spec.DataPolicy == internalv1.DataDelete {
+		if m.takesData(export) {
 			if err := m.discard(ctx, share); err != nil {
 				m.failing[share], full = kubeapi.NewFault(v1alpha1.ReasonApplyFailed, err), full || isFull(err)
 				continue
@@ -39,6 +39,22 @@ func (m *Exporter) remove(ctx, supervised context.Context) {
 		m.trash.empty(supervised, &m.group, m.storage, m.dataServer)
 	}
 	m.removed = removed
+}
+
+// takesData tells whether the share's data goes with an export. Not if the directory is another than the export was served from: an API that was
+// restored from a backup can show the end of an earlier share of this name once more.
+func (m *Exporter) takesData(export *internalv1.ShareExport) bool {
+	if export.Spec.DataPolicy != internalv1.DataDelete {
+		return false
+	}
+	share := kubeapi.ShareOf(export)
+	for part, now := range m.rootIDs(share) {
+		if part < len(export.Status.RootIDs) && export.Status.RootIDs[part] != "" && now != "" && now != export.Status.RootIDs[part] {
+			m.Log.Warn("the data of a later share of this name stays", "share", share)
+			return false
+		}
+	}
+	return true
 }
 
 // discard removes the data of a share, and the share's entry in the table. The data can be in the trash for long; meanwhile an export with the
