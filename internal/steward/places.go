@@ -2,6 +2,7 @@ package steward
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -147,12 +148,12 @@ func (m *placeMaker) resize(ctx context.Context, subvolume string, quota int64, 
 }
 
 // end ends the sessions of a share's user, removes the user, and removes the subvolume if the data policy is Delete.
-func (m *placeMaker) end(ctx context.Context, storage *internalv1.ShareStorage) error {
+func (m *placeMaker) end(ctx context.Context, storage *internalv1.ShareStorage) (kept bool, err error) {
 	share := storage.Spec.FileShareRef.Name
 	subvolume, user := ceph.Subvolume(m.uid, share), ceph.ShareUser(m.uid, share)
 	if clone := m.unfinished(storage); clone != nil {
 		if ended, err := clone.End(ctx, m.ask); err != nil || ended {
-			return m.explained(err, "removing subvolume "+subvolume)
+			return false, m.explained(err, "removing subvolume "+subvolume)
 		}
 	}
 	// Evict first: the metadata servers would otherwise wait five minutes for a client that is gone or has no key.
@@ -164,15 +165,43 @@ func (m *placeMaker) end(ctx context.Context, storage *internalv1.ShareStorage) 
 		{"ending user client." + user, m.volume.Deauthorize(subvolume, user)},
 		{"removing subvolume " + subvolume, m.volume.Remove(subvolume)},
 	}
-	if storage.Spec.DataPolicy != internalv1.DataDelete {
+	kept = storage.Spec.DataPolicy != internalv1.DataDelete
+	if !kept {
+		if kept, err = m.isOfLater(ctx, subvolume, storage.Status.Path); err != nil {
+			return false, err
+		}
+	}
+	if kept {
 		steps = steps[:2]
 	}
 	for _, step := range steps {
 		if _, err := m.ask(ctx, step.command); err != nil && !isAbsent(err) {
-			return refused(err, step.what, m.user)
+			return false, refused(err, step.what, m.user)
 		}
 	}
-	return nil
+	return kept, nil
+}
+
+// isOfLater reports whether the subvolume is another than the share had: an API that was restored from a backup can show the
+// end of an earlier share of this name once more. Ceph gives each subvolume a path of its own.
+func (m *placeMaker) isOfLater(ctx context.Context, subvolume, before string) (bool, error) {
+	if before == "" {
+		return false, nil
+	}
+	answer, err := m.ask(ctx, m.volume.Info(subvolume))
+	if isAbsent(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, refused(err, "looking at subvolume "+subvolume+" before it is removed", m.user)
+	}
+	var now struct {
+		Path string `json:"path"` // One whose snapshots alone are left has none.
+	}
+	if err := json.Unmarshal([]byte(answer), &now); err != nil {
+		return false, fmt.Errorf("reading Ceph's answer about subvolume %s before it is removed: %w", subvolume, err)
+	}
+	return now.Path != "" && now.Path != before, nil
 }
 
 // recoveryKey returns the key of the user for a data server's recovery records.

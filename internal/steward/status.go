@@ -29,6 +29,8 @@ type sight struct {
 	begin bool
 	// removed: the user, and the subvolume if it was to be deleted, are removed.
 	removed bool
+	// kept: the subvolume was not removed.
+	kept bool
 }
 
 // storageStatus returns the status of a ShareStorage. What this pass did not find out keeps its earlier value.
@@ -51,7 +53,7 @@ func storageStatus(storage *internalv1.ShareStorage, seen sight, now metav1.Time
 	switch {
 	case storage.DeletionTimestamp != nil && seen.removed:
 		words := "the share's user is gone, and its subvolume stays"
-		if storage.Spec.DataPolicy == internalv1.DataDelete {
+		if storage.Spec.DataPolicy == internalv1.DataDelete && !seen.kept {
 			words = "the share's user is gone, and its subvolume is in Ceph's trash"
 		}
 		set(v1alpha1.ConditionReady, metav1.ConditionFalse, internalv1.StorageRemoved, words)

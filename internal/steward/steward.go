@@ -240,11 +240,11 @@ func (s *steward) handle(ctx context.Context, m *placeMaker, storage *internalv1
 		if isEnded(storage) {
 			return nil
 		}
-		err := s.api.stillEnding(ctx, storage)
+		kept, err := false, s.api.stillEnding(ctx, storage)
 		if err == nil {
-			err = m.end(ctx, storage)
+			kept, err = m.end(ctx, storage)
 		}
-		seen := sight{removed: err == nil, reason: internalv1.ReasonRemovalFailing}
+		seen := sight{removed: err == nil, kept: kept, reason: internalv1.ReasonRemovalFailing}
 		if err != nil {
 			seen.words = err.Error()
 		}
