@@ -92,6 +92,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.HostNetworkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("HotDirectories"):
 		return &apiv1alpha1.HotDirectoriesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HotDirectorySearch"):
+		return &apiv1alpha1.HotDirectorySearchApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LoadBalancer"):
 		return &apiv1alpha1.LoadBalancerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LostVolume"):

@@ -9,7 +9,7 @@ import (
 // +kubebuilder:validation:MinProperties=1
 type FileShareStatus struct {
 	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved and ClaimAvailable; QuotaEnforced if there
-	// is a quota, HotDirectoriesServed if there are hotDirectories, and Cloned if there is a source.
+	// is a quota, HotDirectoriesServed if there are hotDirectories or findHotDirectories, and Cloned if there is a source.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16

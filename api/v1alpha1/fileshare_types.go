@@ -48,6 +48,7 @@ type FileShare struct {
 // +kubebuilder:validation:XValidation:rule="has(self.source) == has(oldSelf.source) && (!has(self.source) || self.source == oldSelf.source)",message="source can't be changed: it is the initial content of the share; create another share"
 // +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || (self.depth == 1 && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
 // +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || !has(self.hotDirectories) || self.hotDirectories.all(h, !has(h.paths))",message="hotDirectories[].paths is for layout Distributed: a Single share is one directory; leave paths out"
+// +kubebuilder:validation:XValidation:rule="!has(self.findHotDirectories) || !has(self.hotDirectories) || self.hotDirectories.all(h, has(h.paths))",message="findHotDirectories finds nothing: an entry of hotDirectories without paths has all directories hot; remove that entry, or findHotDirectories"
 type FileShareSpec struct {
 	// fileServerRef names the FileServer, in this Kubernetes namespace or in one that allows shares of this namespace.
 	// +required
@@ -95,6 +96,12 @@ type FileShareSpec struct {
 	// +listType=atomic
 	// +optional
 	HotDirectories []HotDirectories `json:"hotDirectories,omitempty"`
+
+	// findHotDirectories has other directories become hot, too, while many clients use them, and have one data server
+	// again when they cool down. At most 16 directories are hot at a time because they were found. As hotDirectories, it
+	// requires storage that all data servers share. Unset: only hotDirectories are hot.
+	// +optional
+	FindHotDirectories HotDirectorySearch `json:"findHotDirectories,omitempty,omitzero"`
 
 	// maxDirectories is the maximum number of directories of the share at its depth and above, declared or made by
 	// clients; unset means 10000. Beyond it, mkdir fails with "Disk quota exceeded". Each directory is an API object.
@@ -203,6 +210,28 @@ type HotDirectories struct {
 	// +required
 	DataServers int32 `json:"dataServers,omitempty"`
 }
+
+// HotDirectorySearch is when a directory of a share is found to be hot.
+type HotDirectorySearch struct {
+	// clients is how many clients must use a directory at the same time: different addresses that one namespace server
+	// sent there in the last 15 minutes; unset means 8. An hour after there were that many for the last time, the
+	// directory is no longer hot.
+	// +kubebuilder:default=8
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=256
+	// +optional
+	Clients int32 `json:"clients,omitempty"`
+
+	// dataServers is the number of data servers that serve a directory that was found, including its owner. If the
+	// FileServer has fewer, all of them serve it.
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=64
+	// +required
+	DataServers int32 `json:"dataServers,omitempty"`
+}
+
+// DefaultHotClients is spec.findHotDirectories.clients if it is unset.
+const DefaultHotClients = 8
 
 // ShareSource is the initial content of a share.
 type ShareSource struct {

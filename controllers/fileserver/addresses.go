@@ -42,7 +42,7 @@ func (o *observed) addresses() map[string]string {
 // nearClients are, by data server, the clients that are near it: namespace servers may not read nodes. Only hot directories need them. A data
 // server whose pod is replaced counts where it was, until the next pod has a node.
 func (o *observed) nearClients() map[string]desired.Near {
-	if !o.isShared() || !slices.ContainsFunc(o.shares, func(s fleet.Share) bool { return len(s.HotDirectories) > 0 }) {
+	if !o.isShared() || !slices.ContainsFunc(o.shares, func(s fleet.Share) bool { return s.HasHot() }) {
 		return nil
 	}
 	nodeOf := map[string]string{}

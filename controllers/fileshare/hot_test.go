@@ -15,8 +15,11 @@ func TestHotDirectoriesAreReported(t *testing.T) {
 	entry := func(n int, patterns ...string) hotdirectories.Entry {
 		return hotdirectories.Entry{Patterns: patterns, Servers: n}
 	}
+	search := hotdirectories.Search{Clients: 8, Servers: 3}
 	for name, tc := range map[string]struct {
 		entries     []hotdirectories.Entry
+		search      hotdirectories.Search
+		found       []string
 		servers     int
 		unsupported string
 		single      bool
@@ -53,9 +56,27 @@ func TestHotDirectoriesAreReported(t *testing.T) {
 			entries: []hotdirectories.Entry{entry(2, "train/0")}, servers: 4, status: no, reason: v1alpha1.ReasonInvalidHotDirectories,
 			says: `it has 2 path elements; spec.depth asks for 1; the entry is not used`,
 		},
+		"looked for, where there can be none": {
+			search: search, servers: 4, unsupported: "only its owner can serve it; do this",
+			status: no, reason: v1alpha1.ReasonHotDirectoriesUnsupported, says: "spec.findHotDirectories: only its owner can serve it; do this",
+		},
+		"named and looked for, where there can be none": {
+			entries: []hotdirectories.Entry{entry(2, "there")}, search: search, servers: 4, unsupported: "only its owner can serve it; do this",
+			status: no, reason: v1alpha1.ReasonHotDirectoriesUnsupported, says: "spec.hotDirectories and spec.findHotDirectories: only its owner",
+		},
+		"looked for, none found": {search: search, servers: 4, status: yes, reason: v1alpha1.ReasonReady, says: "no directory is hot because 8 clients use it"},
+		"found": {
+			search: search, found: []string{"a", "b"}, servers: 2, status: yes, reason: v1alpha1.ReasonReady,
+			says: `found hot: "a", "b"; spec.findHotDirectories asks for 3 data servers, and FileServer training has 2 that take new directories`,
+		},
+		"a share that was found": {search: search, found: []string{"."}, servers: 4, single: true, status: yes, reason: v1alpha1.ReasonReady, says: "the share was found hot"},
+		"named and found": {
+			entries: []hotdirectories.Entry{entry(2, "there")}, search: search, found: []string{"a"}, servers: 4,
+			status: yes, reason: v1alpha1.ReasonReady, says: `1 directory is hot; found hot: "a"`,
+		},
 	} {
 		got := hotCondition(hotState{
-			entries: tc.entries, depth: 1, unsupported: tc.unsupported, single: tc.single, exist: func(path string) bool { return path == "there" },
+			entries: tc.entries, search: tc.search, found: tc.found, depth: 1, unsupported: tc.unsupported, single: tc.single, exist: func(path string) bool { return path == "there" },
 			fileServer: "training", servers: tc.servers,
 		})
 		if got == nil {

@@ -35,16 +35,17 @@ type Share struct {
 	Tenant string
 	// Path is its place in the FileServer's tree: /NAME or /NAME/NAME.
 	Path string
-	// Layout, Depth, MaxDirectories, HotDirectories, UserID, GroupID, Mode, Access, IgnoreDataOn and AcceptedLosses are those of its specification, with defaults.
-	Layout          v1alpha1.ShareLayout
-	Depth           int32
-	MaxDirectories  int32
-	HotDirectories  []v1alpha1.HotDirectories
-	UserID, GroupID *int64
-	Mode            string
-	Access          []v1alpha1.AccessRule
-	IgnoreDataOn    []string
-	AcceptedLosses  []string
+	// Layout, Depth, MaxDirectories, HotDirectories, FindHotDirectories, UserID, GroupID, Mode, Access, IgnoreDataOn and AcceptedLosses are those of its specification, with defaults.
+	Layout             v1alpha1.ShareLayout
+	Depth              int32
+	MaxDirectories     int32
+	HotDirectories     []v1alpha1.HotDirectories
+	FindHotDirectories v1alpha1.HotDirectorySearch
+	UserID, GroupID    *int64
+	Mode               string
+	Access             []v1alpha1.AccessRule
+	IgnoreDataOn       []string
+	AcceptedLosses     []string
 	// InventoryGeneration is that of the inventories that the operator waits for, at least 1. Inventoried: they are complete.
 	InventoryGeneration int64
 	Inventoried         bool
@@ -56,7 +57,7 @@ func ShareOf(o *v1alpha1.FileShare) Share {
 	share := Share{
 		Key: naming.KeyOf(o), UID: string(o.UID), FileServer: spec.FileServerRef.Name,
 		Created: o.CreationTimestamp.Time, Deleting: o.DeletionTimestamp != nil, Paused: o.Annotations[v1alpha1.PausedAnnotation] == v1alpha1.PausedTrue,
-		Generation: o.Generation, Path: spec.Path, Layout: spec.Layout, Depth: spec.Depth, MaxDirectories: spec.MaxDirectories, HotDirectories: spec.HotDirectories,
+		Generation: o.Generation, Path: spec.Path, Layout: spec.Layout, Depth: spec.Depth, MaxDirectories: spec.MaxDirectories, HotDirectories: spec.HotDirectories, FindHotDirectories: spec.FindHotDirectories,
 		UserID: spec.UID, GroupID: spec.GID, Mode: spec.Mode, Access: spec.Access, IgnoreDataOn: spec.IgnoreDataOn, AcceptedLosses: spec.AcceptedLosses,
 		InventoryGeneration: max(1, o.Status.InventoryGeneration), Inventoried: meta.IsStatusConditionTrue(o.Status.Conditions, v1alpha1.FileShareInventoried),
 	}
@@ -73,7 +74,7 @@ func ShareOfAttachment(o *internalv1.ShareAttachment) Share {
 	return Share{
 		Key: spec.FileShareRef.Name, UID: spec.FileShareUID, FileServer: spec.FileServerRef.Name,
 		Created: o.CreationTimestamp.Time, Deleting: o.DeletionTimestamp != nil, Generation: o.Generation, Tenant: tenant,
-		Path: spec.Path, Layout: v1alpha1.ShareLayout(spec.Layout), Depth: spec.Depth, MaxDirectories: spec.MaxDirectories, HotDirectories: spec.HotDirectories,
+		Path: spec.Path, Layout: v1alpha1.ShareLayout(spec.Layout), Depth: spec.Depth, MaxDirectories: spec.MaxDirectories, HotDirectories: spec.HotDirectories, FindHotDirectories: spec.FindHotDirectories,
 		UserID: spec.UID, GroupID: spec.GID, Mode: spec.Mode, Access: spec.Access, IgnoreDataOn: spec.IgnoreDataOn, AcceptedLosses: spec.AcceptedLosses,
 		InventoryGeneration: max(1, spec.InventoryGeneration), Inventoried: spec.Inventory == internalv1.InventoryComplete,
 	}
@@ -86,6 +87,20 @@ func (s *Share) HotEntries() []hotdirectories.Entry {
 		entries = append(entries, hotdirectories.Entry{Patterns: hot.Paths, Servers: int(hot.DataServers)})
 	}
 	return entries
+}
+
+// HotSearch is the share's FindHotDirectories as internal/hotdirectories takes it.
+func (s *Share) HotSearch() hotdirectories.Search {
+	search := hotdirectories.Search{Clients: int(s.FindHotDirectories.Clients), Servers: int(s.FindHotDirectories.DataServers)}
+	if search.Servers > 0 && search.Clients == 0 {
+		search.Clients = v1alpha1.DefaultHotClients
+	}
+	return search
+}
+
+// HasHot reports whether several data servers serve directories of the share, or may.
+func (s *Share) HasHot() bool {
+	return len(s.HotDirectories) > 0 || s.FindHotDirectories.DataServers > 0
 }
 
 // Compare orders shares by age, then by key. Of two shares whose paths conflict the first one counts.

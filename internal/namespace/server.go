@@ -177,7 +177,7 @@ func (s *server) nfs(ctx context.Context) error {
 	refused := &refusals{log: s.Log, clock: s.Clock, count: s.metrics.refusals.Inc, logged: map[refusal]time.Time{}}
 	handler := operations.New(operations.Config{
 		Tree: s.tree, Mutator: s.service, Reachable: s.prober.Reachable, Now: s.Clock.Now, MaxWait: s.MaxWait,
-		Look: s.look, Own: s.watcher.own.of, Hold: s.Hold, Ends: ctx.Done(), Held: s.RPC.Requests / 8,
+		Look: s.look, Own: s.watcher.own.of, Hold: s.Hold, Ends: ctx.Done(), Held: s.RPC.Requests / 8, FoundHot: s.service.FoundHot,
 		LeaseSeconds: uint32(s.Lease / time.Second), Observe: s.metrics.observeOperation, Refused: refused.note,
 	})
 	sessions, err := session.New(session.Config{

@@ -76,6 +76,12 @@ func (b *FileShareBuilder) Hot(dataServers int32, paths ...string) *FileShareBui
 	return b
 }
 
+// FindHot has several data servers serve directories that many clients use.
+func (b *FileShareBuilder) FindHot(clients, dataServers int32) *FileShareBuilder {
+	b.object.Spec.FindHotDirectories = v1alpha1.HotDirectorySearch{Clients: clients, DataServers: dataServers}
+	return b
+}
+
 // FromSnapshot has the share begin with what a FileShareSnapshot has in it.
 func (b *FileShareBuilder) FromSnapshot(name string) *FileShareBuilder {
 	b.object.Spec.Source.SnapshotRef.Name = name

@@ -112,6 +112,16 @@ var _ = Describe("A share that the API server refuses", func() {
 		Entry("a hot directory without a number", func(s *v1alpha1.FileShare) {
 			s.Spec.HotDirectories = []v1alpha1.HotDirectories{{Paths: []string{"a"}}}
 		}, "spec.hotDirectories[0].dataServers", "Required"),
+		Entry("a search for hot directories with one client", func(s *v1alpha1.FileShare) {
+			s.Spec.FindHotDirectories = v1alpha1.HotDirectorySearch{Clients: 1, DataServers: 2}
+		}, "spec.findHotDirectories.clients", "greater than or equal to 2"),
+		Entry("a search for hot directories without a number of data servers", func(s *v1alpha1.FileShare) {
+			s.Spec.FindHotDirectories = v1alpha1.HotDirectorySearch{Clients: 8}
+		}, "spec.findHotDirectories.dataServers", "Required"),
+		Entry("a search for hot directories where all are hot", func(s *v1alpha1.FileShare) {
+			s.Spec.HotDirectories = []v1alpha1.HotDirectories{{Paths: []string{"a"}, DataServers: 2}, {DataServers: 3}}
+			s.Spec.FindHotDirectories = v1alpha1.HotDirectorySearch{DataServers: 2}
+		}, "findHotDirectories finds nothing", "remove that entry, or findHotDirectories"),
 		Entry("paths of hot directories with layout Single", func(s *v1alpha1.FileShare) {
 			s.Spec.Layout, s.Spec.HotDirectories = v1alpha1.LayoutSingle, []v1alpha1.HotDirectories{{Paths: []string{"a"}, DataServers: 2}}
 		}, "hotDirectories[].paths is for layout Distributed"),

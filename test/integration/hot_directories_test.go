@@ -1,8 +1,11 @@
 package integration
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -11,10 +14,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/namespace/directories"
+	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -34,7 +42,7 @@ var _ = Describe("A FileShare with hot directories", func() {
 		share := builders.FileShare(namespace, "data", "training").Directories("d0").Hot(2, "d0").Build()
 		create(share)
 		Expect(expectShare(namespace, "data", v1alpha1.FileShareHotDirectoriesServed, metav1.ConditionFalse, v1alpha1.ReasonHotDirectoriesUnsupported)).
-			To(And(ContainSubstring("FileServer training has volumes of its own"), ContainSubstring("remove spec.hotDirectories"), ContainSubstring("spec.storage.ceph")))
+			To(And(ContainSubstring("FileServer training has volumes of its own"), ContainSubstring("spec.hotDirectories: "), ContainSubstring("remove that and distribute the files"), ContainSubstring("spec.storage.ceph")))
 		Eventually(func() metav1.ConditionStatus {
 			loadConfigurations(namespace, "training")
 			keepDirectories(namespace)
@@ -72,6 +80,77 @@ var _ = Describe("A FileShare with hot directories", func() {
 		readyShare(namespace, "data")
 		Expect(expectShare(namespace, "data", v1alpha1.FileShareHotDirectoriesServed, metav1.ConditionTrue, v1alpha1.ReasonReady)).
 			To(Equal("all directories of the share are hot"))
+	})
+
+	It("has those found hot that many clients use, until they cool down", func() {
+		namespace, tenant := newNamespace(), newNamespace()
+		fs := inCeph(namespace, "training", 2)
+		change(fs, func(fs *v1alpha1.FileServer) {
+			fs.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: v1alpha1.NamespacesFromAll}
+		})
+		runEverything(namespace, "training")
+		share := builders.FileShare(tenant, "data", "training").OnNamespace(namespace).Directories("d{0,1}").FindHot(0, 2).Build()
+		create(share)
+		key := naming.KeyOf(share)
+		says := func() string {
+			return conditions.Message(exists(&v1alpha1.FileShare{}, tenant, "data").Status.Conditions, v1alpha1.FileShareHotDirectoriesServed)
+		}
+		Eventually(says, timeout, "100ms").Should(Equal("no directory is hot because 8 clients use it"))
+		attachment := exists(&internalv1.ShareAttachment{}, namespace, key)
+		Expect(attachment.Spec.FindHotDirectories).To(Equal(v1alpha1.HotDirectorySearch{Clients: 8, DataServers: 2}))
+
+		By("a namespace server that has enough clients")
+		directory := &internalv1.ShareDirectory{}
+		Eventually(func() internalv1.DirectoryState {
+			keepDirectories(namespace)
+			directory = exists(&internalv1.ShareDirectory{}, namespace, naming.Directory("training", key, "d1"))
+			return directory.State()
+		}, timeout, "100ms").Should(Equal(internalv1.DirectoryReady))
+		known := tree.New("training")
+		known.SetShare(fleet.ShareOfAttachment(attachment))
+		known.SetDirectory(directory)
+		clock := clocktesting.NewFakeClock(time.Now())
+		server := directories.NewService(directories.Config{
+			Tree: known, Client: admin, KubeNamespace: namespace, FileServer: "training", Replica: "r", Clock: clock,
+			Log: slog.New(slog.DiscardHandler), Concurrent: 1, Timeout: time.Minute,
+		})
+		hotTime := func() *metav1.Time {
+			directory := exists(&internalv1.ShareDirectory{}, namespace, directory.Name)
+			Expect(directory.State()).To(Equal(internalv1.DirectoryReady))
+			return directory.Status.HotTime
+		}
+		other := *tree.NewDirectory(directory)
+		other.UID = "another"
+		server.FoundHot(tree.Entry{Directory: &other})
+		Consistently(hotTime, "500ms", "50ms").Should(BeNil(), "another object of the name")
+		server.FoundHot(tree.Entry{Directory: tree.NewDirectory(directory)})
+		Eventually(hotTime, timeout, "50ms").ShouldNot(BeNil())
+		Eventually(says, timeout, "100ms").Should(Equal(`found hot: "d1"`))
+
+		By("a leader, more than an hour later")
+		leading, stop := context.WithCancel(ctx)
+		defer stop()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			directories.NewLeader(server).Run(leading)
+		}()
+		Eventually(func() *metav1.Time {
+			clock.Step(10 * time.Minute)
+			return hotTime()
+		}, timeout, "50ms").Should(BeNil())
+		Expect(clock.Since(time.Now())).To(BeNumerically(">", time.Hour))
+		Eventually(says, timeout, "100ms").Should(Equal("no directory is hot because 8 clients use it"))
+		stop()
+		Eventually(ended, timeout).Should(BeClosed())
+	})
+
+	It("are refused on volumes, too, if they are to be found", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "training", 2)
+		create(builders.FileShare(namespace, "data", "training").Directories("d0").FindHot(8, 2).Build())
+		Expect(expectShare(namespace, "data", v1alpha1.FileShareHotDirectoriesServed, metav1.ConditionFalse, v1alpha1.ReasonHotDirectoriesUnsupported)).
+			To(And(HavePrefix("spec.findHotDirectories: each data server of FileServer training has volumes of its own"), ContainSubstring("spec.storage.ceph")))
 	})
 
 	It("of another Kubernetes namespace has its ShareAttachment carry them", func() {
@@ -146,6 +225,14 @@ var _ = Describe("A FileShare with hot directories", func() {
 
 		By("nothing that is hot")
 		change(share, func(s *v1alpha1.FileShare) { s.Spec.HotDirectories = nil })
+		Eventually(near("training-0"), timeout, "50ms").Should(nothing)
+
+		By("what may be found hot")
+		change(share, func(s *v1alpha1.FileShare) {
+			s.Spec.FindHotDirectories = v1alpha1.HotDirectorySearch{DataServers: 2}
+		})
+		Eventually(near("training-0"), timeout, "50ms").Should(Equal([]string{"192.168.77.2", ""}))
+		change(share, func(s *v1alpha1.FileShare) { s.Spec.FindHotDirectories = v1alpha1.HotDirectorySearch{} })
 		Eventually(near("training-0"), timeout, "50ms").Should(nothing)
 		Eventually(near("training-1"), timeout, "50ms").Should(nothing)
 	})

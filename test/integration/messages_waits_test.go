@@ -226,6 +226,10 @@ func waits() []mistake {
 			servingFileServer(namespace, "training", 2)
 			create(data(namespace).Hot(2).Build())
 		})},
+		{"FileShare: hot directories that are to be found, on volumes", summaryFor(share, "data", v1alpha1.ReasonHotDirectoriesUnsupported, func(namespace string) {
+			servingFileServer(namespace, "training", 2)
+			create(data(namespace).FindHot(8, 2).Build())
+		})},
 		{"FileShare: a path of hot directories that can't be expanded", summaryFor(share, "data", v1alpha1.ReasonInvalidHotDirectories, func(namespace string) {
 			inCeph(namespace, "training", 2)
 			runEverything(namespace, "training")

@@ -689,6 +689,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: fileServerRef
       type:
         namedType: com.github.howdah.howdah.api.v1alpha1.FileServerReference
+    - name: findHotDirectories
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.HotDirectorySearch
     - name: gid
       type:
         scalar: numeric
@@ -782,6 +785,16 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.howdah.howdah.api.v1alpha1.HotDirectorySearch
+  map:
+    fields:
+    - name: clients
+      type:
+        scalar: numeric
+      default: 8
+    - name: dataServers
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.LoadBalancer
   map:
     fields:

@@ -76,6 +76,10 @@ type ShareAttachmentSpec struct {
 	// +optional
 	HotDirectories []v1alpha1.HotDirectories `json:"hotDirectories,omitempty"`
 
+	// findHotDirectories is spec.findHotDirectories of the FileShare.
+	// +optional
+	FindHotDirectories v1alpha1.HotDirectorySearch `json:"findHotDirectories,omitempty,omitzero"`
+
 	// uid is the numeric user ID of the share's root.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4294967294

@@ -266,6 +266,12 @@ type ShareDirectoryStatus struct {
 	// +optional
 	RootID string `json:"rootID,omitempty"`
 
+	// hotTime is when a namespace server last had enough clients in the directory to make it hot
+	// (spec.findHotDirectories of the FileShare). The leader of the namespace servers removes it when the directory has
+	// cooled down. It is written at most every 20 minutes.
+	// +optional
+	HotTime *metav1.Time `json:"hotTime,omitempty"`
+
 	// removalRefusedTime is since when the directory is known to have data although spec.removal is WhenEmpty.
 	// +optional
 	RemovalRefusedTime *metav1.Time `json:"removalRefusedTime,omitempty"`

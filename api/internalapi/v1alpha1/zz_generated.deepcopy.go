@@ -595,6 +595,7 @@ func (in *ShareAttachmentSpec) DeepCopyInto(out *ShareAttachmentSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	out.FindHotDirectories = in.FindHotDirectories
 	if in.UID != nil {
 		in, out := &in.UID, &out.UID
 		*out = new(int64)
@@ -763,6 +764,10 @@ func (in *ShareDirectoryStatus) DeepCopyInto(out *ShareDirectoryStatus) {
 	}
 	if in.MissingTime != nil {
 		in, out := &in.MissingTime, &out.MissingTime
+		*out = (*in).DeepCopy()
+	}
+	if in.HotTime != nil {
+		in, out := &in.HotTime, &out.HotTime
 		*out = (*in).DeepCopy()
 	}
 	if in.RemovalRefusedTime != nil {

@@ -77,6 +77,7 @@ type Service struct {
 	unconfirmed unconfirmed
 	attempts    attempts
 	behind      behind
+	heating     heating
 }
 
 // NewService makes a Service.

@@ -169,6 +169,7 @@ func (c *compound) getattr(ctx context.Context, op *nfsv4.NfsArgop4_OP_GETATTR) 
 		if given, status = c.referred(ctx, &e, request); status != nfsv4.NFS4_OK {
 			return session.Fail(op, status)
 		}
+		c.visited(&e)
 	} else {
 		given = c.encode(&e, request)
 	}

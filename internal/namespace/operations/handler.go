@@ -71,6 +71,8 @@ type Config struct {
 	LeaseSeconds uint32
 	// Refused gets clients that ask for a share whose access rules do not allow them; may be nil.
 	Refused func(share string, client netip.AddrPort)
+	// FoundHot gets directories that have enough clients to be hot, again and again while that is not recorded. It does not wait; may be nil.
+	FoundHot func(e tree.Entry)
 	// Observe gets every operation; may be nil.
 	Observe func(op nfsv4.NfsOpnum4, status nfsv4.Nfsstat4, took time.Duration)
 }

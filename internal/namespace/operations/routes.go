@@ -28,6 +28,8 @@ type routes struct {
 	mu          sync.Mutex
 	directories map[tree.ID]map[netip.Addr]*route
 	count       int
+	// visits are those of directories that can be found to be hot.
+	visits hotdirectories.Visits
 }
 
 type route struct {
@@ -54,6 +56,7 @@ func (c *compound) route(e *tree.Entry) {
 			near[target.Server] = c.h.Tree.Nearness(target.Server, c.caller.Addr)
 		}
 	}
+	c.h.routes.begin(e.ID, e.Directory.Server)
 	order := hotdirectories.Order(names, string(e.ID[:]), c.caller.Addr, near)
 	chosen := c.h.routes.of(e.ID, c.caller.Addr, order, near)
 	e.Target, e.Next = byName[chosen], nil
@@ -96,6 +99,51 @@ func (r *routes) of(directory tree.ID, client netip.Addr, order []string, near m
 	}
 	known[client] = &route{chosen, now}
 	return chosen
+}
+
+// visited counts that the caller got the location of a directory. If the directory has enough clients to be hot, that is recorded. While its data
+// server does not serve, it does not become hot: clients that wait for that data server (waiting.go) know no other.
+func (c *compound) visited(e *tree.Entry) {
+	search, hot := c.h.Tree.Search(e)
+	if !search.IsOn() || !c.isServed(e) {
+		return
+	}
+	clients, now := c.h.routes.visit(e.ID, c.caller.Addr, e.Directory.Server, !hot.IsZero())
+	if c.h.FoundHot != nil && search.Records(clients, hot, now, func() int { return len(c.h.Tree.Found(e.Share.Name)) }) {
+		c.h.FoundHot(*e)
+	}
+}
+
+// visit counts that a client got the location of a directory, and gives how many clients use it. While it is not hot, whoever enters it is at its owner.
+func (r *routes) visit(directory tree.ID, client netip.Addr, owner string, hot bool) (clients int, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now = r.now()
+	clients, enters := r.visits.Note(string(directory[:]), client, now)
+	if known := r.directories[directory][client.Unmap().WithZone("")]; known != nil && enters && !hot {
+		known.server, known.last = owner, now
+	}
+	return clients, now
+}
+
+// begin has clients that entered a directory before it was hot count for its owner, so that those that come now go to the others.
+func (r *routes) begin(directory tree.ID, owner string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.directories[directory] != nil {
+		return
+	}
+	now := r.now()
+	earlier := r.visits.Entered(string(directory[:]), now)
+	if len(earlier) == 0 || r.count+len(earlier) > maxRoutes {
+		return
+	}
+	known := map[netip.Addr]*route{}
+	for _, client := range earlier {
+		known[client] = &route{owner, now}
+	}
+	r.directories[directory] = known
+	r.count += len(known)
 }
 
 // sweep forgets clients that have not asked for long; if that is nothing, all. r.mu is held.

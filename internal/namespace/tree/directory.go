@@ -65,6 +65,8 @@ type Directory struct {
 	RootID string
 	// Modified, Changed and Accessed are zero until something set them.
 	Modified, Changed, Accessed time.Time
+	// Hot is when it was recorded last that the directory has enough clients to be hot; zero if it was not found to be.
+	Hot time.Time
 	// CopiesCurrent: all copies of a directory above the depth have its owner, group and mode.
 	CopiesCurrent bool
 	// made: this server has made it and shows it, whatever the ShareDirectory says (Made).
@@ -113,6 +115,9 @@ func NewDirectory(o *internalv1.ShareDirectory) *Directory {
 		if parsed, err := time.Parse(time.RFC3339Nano, t.from); err == nil {
 			*t.to = parsed
 		}
+	}
+	if o.Status.HotTime != nil {
+		r.Hot = o.Status.HotTime.Time
 	}
 	r.CopiesCurrent = r.Server != "" || o.Generation <= max(1, ptr.Deref(o.Status.ObservedGeneration, 0))
 	return r

@@ -32,10 +32,12 @@ type Share struct {
 	// IgnoreDataOn are data servers that the share has given up: nothing is placed there.
 	IgnoreDataOn []string
 	// Hot says which directories several data servers serve.
-	Hot   hotdirectories.Rules
-	Owner uint32
-	Group uint32
-	Mode  uint32
+	Hot hotdirectories.Rules
+	// Search says when others are found to be hot.
+	Search hotdirectories.Search
+	Owner  uint32
+	Group  uint32
+	Mode   uint32
 	// InventoryGeneration is that of the inventories that the operator waits for. Inventoried: no data server can have a directory
 	// of the share that has no ShareDirectory.
 	InventoryGeneration int64
@@ -74,7 +76,7 @@ func NewShare(o fleet.Share) *Share {
 		Name: o.Key, UID: o.UID, Path: o.Path, Generation: o.Generation, Tenant: o.Tenant,
 		Single: o.Layout == v1alpha1.LayoutSingle, Depth: int(o.Depth), MaxDirectories: int(o.MaxDirectories), IgnoreDataOn: o.IgnoreDataOn,
 		Owner: uint32(*o.UserID), Group: uint32(*o.GroupID), Mode: ParseMode(o.Mode), Created: o.Created,
-		InventoryGeneration: o.InventoryGeneration, Inventoried: o.Inventoried, AcceptedLosses: o.AcceptedLosses,
+		InventoryGeneration: o.InventoryGeneration, Inventoried: o.Inventoried, AcceptedLosses: o.AcceptedLosses, Search: o.HotSearch(),
 	}
 	// The operator reports what can't be expanded.
 	s.Hot, _ = hotdirectories.Parse(o.HotEntries(), s.Depth)

@@ -33,6 +33,10 @@ type FileShareSpecApplyConfiguration struct {
 	// is not Ready, but it is served. The first entry that has a directory applies. Unset: only the owner of a directory
 	// serves it.
 	HotDirectories []HotDirectoriesApplyConfiguration `json:"hotDirectories,omitempty"`
+	// findHotDirectories has other directories become hot, too, while many clients use them, and have one data server
+	// again when they cool down. At most 16 directories are hot at a time because they were found. As hotDirectories, it
+	// requires storage that all data servers share. Unset: only hotDirectories are hot.
+	FindHotDirectories *HotDirectorySearchApplyConfiguration `json:"findHotDirectories,omitempty"`
 	// maxDirectories is the maximum number of directories of the share at its depth and above, declared or made by
 	// clients; unset means 10000. Beyond it, mkdir fails with "Disk quota exceeded". Each directory is an API object.
 	MaxDirectories *int32 `json:"maxDirectories,omitempty"`
@@ -130,6 +134,14 @@ func (b *FileShareSpecApplyConfiguration) WithHotDirectories(values ...*HotDirec
 		}
 		b.HotDirectories = append(b.HotDirectories, *values[i])
 	}
+	return b
+}
+
+// WithFindHotDirectories sets the FindHotDirectories field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FindHotDirectories field is set to the value of the last call.
+func (b *FileShareSpecApplyConfiguration) WithFindHotDirectories(value *HotDirectorySearchApplyConfiguration) *FileShareSpecApplyConfiguration {
+	b.FindHotDirectories = value
 	return b
 }
 

@@ -14,7 +14,7 @@ import (
 // FileShareStatus is the observed state of a FileShare.
 type FileShareStatusApplyConfiguration struct {
 	// conditions are Ready, Placed, Exported, Inventoried, JunctionsResolved and ClaimAvailable; QuotaEnforced if there
-	// is a quota, HotDirectoriesServed if there are hotDirectories, and Cloned if there is a source.
+	// is a quota, HotDirectoriesServed if there are hotDirectories or findHotDirectories, and Cloned if there is a source.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// observedGeneration is the generation that the operator last processed completely.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

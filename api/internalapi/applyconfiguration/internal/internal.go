@@ -523,6 +523,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: fileShareUID
       type:
         scalar: string
+    - name: findHotDirectories
+      type:
+        namedType: com.github.howdah.howdah.api.v1alpha1.HotDirectorySearch
     - name: gid
       type:
         scalar: numeric
@@ -643,6 +646,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: changedTime
       type:
         scalar: untyped
+    - name: hotTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: lossID
       type:
         scalar: string
@@ -1086,6 +1092,16 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.howdah.howdah.api.v1alpha1.HotDirectorySearch
+  map:
+    fields:
+    - name: clients
+      type:
+        scalar: numeric
+      default: 8
+    - name: dataServers
+      type:
+        scalar: numeric
 - name: com.github.howdah.howdah.api.v1alpha1.ServerEnd
   map:
     fields:

@@ -30,6 +30,8 @@ type ShareAttachmentSpecApplyConfiguration struct {
 	MaxDirectories *int32 `json:"maxDirectories,omitempty"`
 	// hotDirectories are the directories that several data servers serve: spec.hotDirectories of the FileShare.
 	HotDirectories []apiv1alpha1.HotDirectories `json:"hotDirectories,omitempty"`
+	// findHotDirectories is spec.findHotDirectories of the FileShare.
+	FindHotDirectories *apiv1alpha1.HotDirectorySearch `json:"findHotDirectories,omitempty"`
 	// uid is the numeric user ID of the share's root.
 	UID *int64 `json:"uid,omitempty"`
 	// gid is the numeric group ID of the share's root.
@@ -122,6 +124,14 @@ func (b *ShareAttachmentSpecApplyConfiguration) WithHotDirectories(values ...api
 	for i := range values {
 		b.HotDirectories = append(b.HotDirectories, values[i])
 	}
+	return b
+}
+
+// WithFindHotDirectories sets the FindHotDirectories field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FindHotDirectories field is set to the value of the last call.
+func (b *ShareAttachmentSpecApplyConfiguration) WithFindHotDirectories(value apiv1alpha1.HotDirectorySearch) *ShareAttachmentSpecApplyConfiguration {
+	b.FindHotDirectories = &value
 	return b
 }
 

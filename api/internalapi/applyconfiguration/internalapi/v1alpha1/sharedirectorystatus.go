@@ -37,6 +37,10 @@ type ShareDirectoryStatusApplyConfiguration struct {
 	// rootID is, for the root of a Single share, the identity of the root on its owner (ShareExport, status.rootIDs). A
 	// root with another identity is an empty directory in its place.
 	RootID *string `json:"rootID,omitempty"`
+	// hotTime is when a namespace server last had enough clients in the directory to make it hot
+	// (spec.findHotDirectories of the FileShare). The leader of the namespace servers removes it when the directory has
+	// cooled down. It is written at most every 20 minutes.
+	HotTime *v1.Time `json:"hotTime,omitempty"`
 	// removalRefusedTime is since when the directory is known to have data although spec.removal is WhenEmpty.
 	RemovalRefusedTime *v1.Time `json:"removalRefusedTime,omitempty"`
 }
@@ -108,6 +112,14 @@ func (b *ShareDirectoryStatusApplyConfiguration) WithLossID(value string) *Share
 // If called multiple times, the RootID field is set to the value of the last call.
 func (b *ShareDirectoryStatusApplyConfiguration) WithRootID(value string) *ShareDirectoryStatusApplyConfiguration {
 	b.RootID = &value
+	return b
+}
+
+// WithHotTime sets the HotTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HotTime field is set to the value of the last call.
+func (b *ShareDirectoryStatusApplyConfiguration) WithHotTime(value v1.Time) *ShareDirectoryStatusApplyConfiguration {
+	b.HotTime = &value
 	return b
 }
 
