@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 )
@@ -104,6 +105,9 @@ func ReadLedger(from io.Reader) (*Ledger, error) {
 			return nil, fmt.Errorf("the ledger is not readable: %w", err)
 		case first && e.Is != IsRun, e.Directory < 0, e.Directory >= MaxDirectories, e.Block < 0, e.Block >= maxBlocks:
 			return nil, errors.New("this is not a ledger of howdah load")
+		case e.Is != IsRun && e.Is != IsEnd && !filepath.IsLocal(e.Name):
+			// Ledgers are read where clients can write, and an audit opens what is in them.
+			return nil, fmt.Errorf("the ledger names %q, which is outside of the directory of the load", e.Name)
 		}
 		l.apply(e)
 	}

@@ -61,7 +61,10 @@ func TestALedgerThatIsCutAllowsOneWriteUnderWay(t *testing.T) {
 }
 
 func TestWhatIsNoLedgerIsRefused(t *testing.T) {
-	for _, text := range []string{"", "{}", "hello", `{"is":"file","name":"x"}`, `{"is":"run","name":"x"}{"is":"file","dir":-1}`, `{"is":"run","name":"x"}{"is":"block","dir":0,"block":99999999999}`} {
+	for _, text := range []string{
+		"", "{}", "hello", `{"is":"file","name":"x"}`, `{"is":"run","name":"x"}{"is":"file","dir":-1}`, `{"is":"run","name":"x"}{"is":"block","dir":0,"block":99999999999}`,
+		`{"is":"run","name":"x"}{"is":"file","name":"../../etc/passwd"}`, `{"is":"run","name":"x"}{"is":"directory","name":"/etc"}`,
+	} {
 		if l, err := ReadLedger(strings.NewReader(text)); err == nil {
 			t.Errorf("%q is a ledger: %+v", text, l)
 		}
