@@ -18,8 +18,8 @@ import (
 
 const (
 	scrapeTimeout = 15 * time.Second
-	// maxMetrics is the longest answer of a data server, in bytes.
-	maxMetrics = 16 << 20
+	// maxMetrics is the longest answer of a data server, in bytes; a thousand shares have about 15 MB.
+	maxMetrics = 64 << 20
 )
 
 // counters reads the data servers' own counters of READ, before and after a run.
@@ -103,9 +103,12 @@ func scrapeAddress(ctx context.Context, address string, exports []int32) (int64,
 	if response.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("%s: %s", address, response.Status)
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxMetrics))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxMetrics+1))
 	if err != nil {
 		return 0, err
+	}
+	if len(text) > maxMetrics {
+		return 0, fmt.Errorf("%s: the counters have more than %d bytes", address, maxMetrics) // What is cut off would count as 0.
 	}
 	return benchmark.ReadBytes(text, exports)
 }
