@@ -111,7 +111,7 @@ func (c *coordinator) greet(conn net.Conn) (*member, error) {
 	if err := l.send(message{Kind: kindChallenge, Nonce: nonce}); err != nil {
 		return nil, err
 	}
-	hello, err := l.receive(maxHello)
+	hello, err := l.next(maxHello)
 	switch {
 	case err != nil:
 		return nil, err

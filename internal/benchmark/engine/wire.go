@@ -88,21 +88,27 @@ var errTooLong = errors.New("the message is too long")
 // receive gets the next message that is not just a heartbeat.
 func (l *link) receive(limit int) (message, error) {
 	for {
-		if err := l.conn.SetReadDeadline(time.Now().Add(silence)); err != nil {
-			return message{}, err
-		}
-		line, err := l.line(limit)
-		if err != nil {
-			return message{}, err
-		}
-		var m message
-		if err := json.Unmarshal(line, &m); err != nil {
-			return message{}, fmt.Errorf("the message is not JSON of a message: %w", err)
-		}
-		if m.Kind != kindAlive {
-			return m, nil
+		m, err := l.next(limit)
+		if err != nil || m.Kind != kindAlive {
+			return m, err
 		}
 	}
+}
+
+// next gets the next message, within silence.
+func (l *link) next(limit int) (message, error) {
+	if err := l.conn.SetReadDeadline(time.Now().Add(silence)); err != nil {
+		return message{}, err
+	}
+	line, err := l.line(limit)
+	if err != nil {
+		return message{}, err
+	}
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil {
+		return message{}, fmt.Errorf("the message is not JSON of a message: %w", err)
+	}
+	return m, nil
 }
 
 func (l *link) line(limit int) ([]byte, error) {
