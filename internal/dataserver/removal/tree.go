@@ -59,7 +59,7 @@ func (t *tree) remove(directory int, name string, depth int) error {
 	switch {
 	case err == nil, errors.Is(err, unix.ENOENT):
 		return nil
-	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM):
+	case !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES): // By file system, for a directory.
 		return &fs.PathError{Op: "unlinkat", Path: name, Err: err}
 	}
 	if depth == deepest {
