@@ -238,7 +238,22 @@ func (o *observed) facts() benchmark.Facts {
 			f.Result = result
 		}
 	}
+	if late, ok := o.resultDue(); ok && f.Result == nil && f.Failure == "" && !o.now.Before(late) {
+		f.Failure = fmt.Sprintf("all client pods have ended well, and ConfigMap %s has no result of theirs: it was deleted or changed meanwhile; delete this job and make it again",
+			naming.BenchmarkResult(o.job.Name))
+	}
 	return f
+}
+
+// resultWait is how long the result of a run may take to be seen after its pods have ended. They write it before.
+const resultWait = 5 * time.Minute
+
+// resultDue is when the result of a run must have been seen; false if it has not ended.
+func (o *observed) resultDue() (time.Time, bool) {
+	if o.run == nil || o.run.Status.CompletionTime == nil || !phaseOf(o.run).Complete {
+		return time.Time{}, false
+	}
+	return o.run.Status.CompletionTime.Add(resultWait), true
 }
 
 func (o *observed) state() benchmark.State { return benchmark.StateOf(o.facts()) }

@@ -117,6 +117,9 @@ func (o *observed) nextLook() time.Duration {
 		return 0
 	}
 	again := o.refusedAgain()
+	if late, ok := o.resultDue(); ok {
+		again = requeue.Soonest(again, max(late.Sub(o.now), time.Millisecond))
+	}
 	if deadline, ok := o.deadline(); ok {
 		again = requeue.Soonest(again, max(deadline.Sub(o.now), time.Millisecond))
 	}

@@ -52,10 +52,14 @@ func generating(o *observed) { planned(o); o.generate = jobWith("generate") }
 func generated(o *observed)  { planned(o); o.generate = jobWith("generate", batchv1.JobComplete) }
 func running(o *observed)    { generated(o); o.run = jobWith("run") }
 func ran(o *observed)        { generated(o); o.run = jobWith("run", batchv1.JobComplete) }
-func refused(o *observed)    { o.refusal = "exceeded quota: few" }
-func suspend(o *observed)    { o.job.Spec.Execution = v1alpha1.ExecutionSuspended }
-func noShare(o *observed)    { o.share = nil }
-func limited(o *observed)    { o.job.Spec.ActiveDeadlineSeconds = 60 }
+func lost(o *observed) {
+	ran(o)
+	o.run.Status.CompletionTime = &metav1.Time{Time: now.Add(-5 * time.Minute)}
+}
+func refused(o *observed) { o.refusal = "exceeded quota: few" }
+func suspend(o *observed) { o.job.Spec.Execution = v1alpha1.ExecutionSuspended }
+func noShare(o *observed) { o.share = nil }
+func limited(o *observed) { o.job.Spec.ActiveDeadlineSeconds = 60 }
 
 // withPods gives the Job its two pods.
 func withPods(o *observed) {
@@ -114,16 +118,20 @@ func TestReport(t *testing.T) {
 			begun(), &notYet{"Kubernetes to call PersistentVolume v Available"},
 			unknown, "Preparing", "waiting for Kubernetes to call PersistentVolume v Available", unknown, false,
 		},
-		"it can't run on this share":                    {begun(), &invalidSpec{errors.New("why")}, isFalse, "InvalidSpec", "why", unknown, true},
-		"the API server does not answer":                {begun(), errors.New("why"), unknown, "Progressing", "why", unknown, false},
-		"the API server refuses":                        {begun(), apierrors.NewBadRequest("why"), unknown, "ApplyFailed", "why", unknown, false},
-		"pods write":                                    {begun(generating), nil, unknown, "GeneratingDataset", "2 client pods write the dataset", unknown, false},
-		"pods that write are refused":                   {begun(generating, refused), nil, unknown, "PodsRefused", "client pods are refused: exceeded quota: few", unknown, false},
-		"pods that run are refused":                     {begun(running, refused), nil, unknown, "PodsRefused", "client pods are refused: exceeded quota: few", isTrue, false},
-		"the dataset is there":                          {begun(generated), nil, unknown, "DatasetReady", "the dataset is complete; the run starts", isTrue, false},
-		"pods run":                                      {begun(running), nil, unknown, "Running", "2 client pods run the workload", isTrue, false},
-		"pods run without their share":                  {begun(running, noShare), nil, unknown, "Running", "2 client pods run the workload", isTrue, false},
-		"the result is on its way":                      {begun(ran), nil, unknown, "Running", "the client pods have ended; the result is awaited", isTrue, false},
+		"it can't run on this share":     {begun(), &invalidSpec{errors.New("why")}, isFalse, "InvalidSpec", "why", unknown, true},
+		"the API server does not answer": {begun(), errors.New("why"), unknown, "Progressing", "why", unknown, false},
+		"the API server refuses":         {begun(), apierrors.NewBadRequest("why"), unknown, "ApplyFailed", "why", unknown, false},
+		"pods write":                     {begun(generating), nil, unknown, "GeneratingDataset", "2 client pods write the dataset", unknown, false},
+		"pods that write are refused":    {begun(generating, refused), nil, unknown, "PodsRefused", "client pods are refused: exceeded quota: few", unknown, false},
+		"pods that run are refused":      {begun(running, refused), nil, unknown, "PodsRefused", "client pods are refused: exceeded quota: few", isTrue, false},
+		"the dataset is there":           {begun(generated), nil, unknown, "DatasetReady", "the dataset is complete; the run starts", isTrue, false},
+		"pods run":                       {begun(running), nil, unknown, "Running", "2 client pods run the workload", isTrue, false},
+		"pods run without their share":   {begun(running, noShare), nil, unknown, "Running", "2 client pods run the workload", isTrue, false},
+		"the result is on its way":       {begun(ran), nil, unknown, "Running", "the client pods have ended; the result is awaited", isTrue, false},
+		"the result was deleted": {
+			begun(lost), nil, isFalse, "ClientFailed",
+			"all client pods have ended well, and ConfigMap j-result has no result of theirs: it was deleted or changed meanwhile; delete this job and make it again", isTrue, true,
+		},
 		"AU is high enough":                             {begun(ran, result("Passed")), nil, isTrue, "Completed", "AU is 70.00 %, at least 90 % is asked for; l", isTrue, true},
 		"AU is too low":                                 {begun(ran, result("Failed")), nil, isFalse, "UtilizationTooLow", "AU is 70.00 %, below 90 %: the share does not feed 2 accelerators; l", isTrue, true},
 		"a client had no CPU":                           {begun(ran, result("Invalid")), nil, isFalse, "MeasurementInvalid", "the run says nothing about the share (AU was 70.00 %): m", isTrue, true},
@@ -214,6 +222,7 @@ func TestWhenAJobIsLookedAtAgain(t *testing.T) {
 		"pods of a new Job are missing":          {begun(running, func(o *observed) { o.run.CreationTimestamp.Time = now }), 2 * time.Second, false},
 		"a pod has failed and is not replaced":   {begun(generating, withPods, func(o *observed) { o.pods[1].Status.Phase = corev1.PodFailed }), 10 * time.Second, false},
 		"pods are missing of a suspended job":    {begun(running, suspend), 0, false},
+		"a result is awaited":                    {begun(lost, func(o *observed) { o.now = now.Add(-time.Minute) }), time.Minute, false},
 		"a deadline":                             {begun(running, withPods, func(o *observed) { o.job.Spec.ActiveDeadlineSeconds = 90 }), 30 * time.Second, false},
 		"a deadline that is over":                {begun(limited, running), time.Millisecond, false},
 		"a deadline of a suspended job":          {begun(limited, suspend), 0, false},
