@@ -159,6 +159,10 @@ func (u *Usage) remember(asked sizesQuestion, answer sizesAnswer) {
 	maps.DeleteFunc(u.known, func(_ sizesQuestion, a sizesAnswer) bool { return now.Sub(a.at) >= sizesAge })
 	answer.at = now
 	if len(u.known) >= maxSizesKept {
+		// Not answers that cost the storage something: whoever asks for shares that are not there would have them made again and again.
+		maps.DeleteFunc(u.known, func(_ sizesQuestion, a sizesAnswer) bool { return a.err != nil })
+	}
+	if len(u.known) >= maxSizesKept {
 		clear(u.known)
 	}
 	u.known[asked] = answer

@@ -95,6 +95,24 @@ func TestSizesErrors(t *testing.T) {
 	}
 }
 
+// Whoever asks for shares that are not there must not have the storage asked for another one again.
+func TestQuestionsForOtherSharesLeaveAnAnswerCached(t *testing.T) {
+	storage := &counted{}
+	f := NewUsage("training-0", func() backend.Lister { return storage }, nil)
+	f.now = func() time.Time { return time.Unix(1000, 0) }
+	get(f, "/sizes?share=s&depth=1")
+	for i := range 2 * maxSizesKept {
+		get(f, "/sizes?depth=1&share=other-"+strconv.Itoa(i))
+	}
+	asked := storage.asked
+	if code, _ := get(f, "/sizes?share=s&depth=1"); code != http.StatusOK || storage.asked != asked {
+		t.Errorf("%d, and the storage was asked again", code)
+	}
+	if len(f.known) > maxSizesKept {
+		t.Errorf("%d answers are kept", len(f.known))
+	}
+}
+
 func TestSizesCachesFailures(t *testing.T) {
 	storage := &counted{}
 	f := NewUsage("training-0", func() backend.Lister { return storage }, nil)
