@@ -22,8 +22,9 @@ import (
 // then is the data removed, because pods may still write.
 
 const (
-	// retryPods is how often the message is updated. The deletion of the claim causes the next pass at once.
-	retryPods = 15 * time.Second
+	// retryPods is how often the message is updated at first, and retryPodsAtMost after a while. Each time lists the pods of
+	// the namespace, and a tenant can have hundreds of such shares. The deletion of the claim causes the next pass at once.
+	retryPods, retryPodsAtMost = 15 * time.Second, 10 * time.Minute
 	// podsPerList is the page size of a list request.
 	podsPerList = 250
 )
@@ -57,6 +58,12 @@ func (r *Reconciler) waitForPods(ctx context.Context, o *observed) (string, erro
 	}
 	return fmt.Sprintf("reclaimPolicy is Delete, and no data is removed before the pods that use PersistentVolumeClaim %s have ended: %s; delete them, or set reclaimPolicy to %s, which keeps the data",
 		key.Name, conditions.List(pods, maxNamed), v1alpha1.ReclaimRetain), nil
+}
+
+// retryPodsIn is when to update the message.
+func retryPodsIn(o *observed) time.Duration {
+	waited := o.now.Sub(o.share.DeletionTimestamp.Time)
+	return min(max(waited/4, retryPods), retryPodsAtMost)
 }
 
 // isReadyMade reports whether the claim was made for the share, or for an earlier one of its name: pods keep the claim of

@@ -3,6 +3,7 @@ package fileshare
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +45,19 @@ func TestDataWaitsForPodsWithTheClaimOfAnEarlierShare(t *testing.T) {
 		waiting, err := (&Reconciler{Client: c, Live: c}).waitForPods(t.Context(), o)
 		if err != nil || (waiting != "") != tc.waits || tc.waits && !strings.Contains(waiting, "have ended: writer;") {
 			t.Errorf("a claim %s: %q, %v", name, waiting, err)
+		}
+	}
+}
+
+func TestPodsAreListedLessOftenTheLongerTheyTake(t *testing.T) {
+	for waited, want := range map[time.Duration]time.Duration{
+		0: 15 * time.Second, time.Minute: 15 * time.Second, 4 * time.Minute: time.Minute, 24 * time.Hour: 10 * time.Minute,
+		-time.Hour: 15 * time.Second, // A clock was ahead.
+	} {
+		o := twoServers()
+		o.share.DeletionTimestamp = &metav1.Time{Time: noon.Add(-waited)}
+		if got := retryPodsIn(o); got != want {
+			t.Errorf("after %s they are listed in %s, want %s", waited, got, want)
 		}
 	}
 }

@@ -45,7 +45,10 @@ func (r *Reconciler) teardown(ctx context.Context, o *observed) (ctrl.Result, er
 	if waiting, err := r.waitForPods(ctx, o); err != nil {
 		return ctrl.Result{}, err
 	} else if waiting != "" {
-		return ctrl.Result{RequeueAfter: retryPods}, r.reportDeletion(ctx, o, v1alpha1.ReasonInUse, waiting)
+		if err := r.reportDeletion(ctx, o, v1alpha1.ReasonInUse, waiting); err != nil {
+			return apply.Outcome(err)
+		}
+		return ctrl.Result{RequeueAfter: retryPodsIn(o)}, nil
 	}
 	if missing := planRecall(o); len(missing) > 0 {
 		return r.recall(ctx, o, missing)

@@ -29,6 +29,9 @@ func (r *Reconciler) remove(ctx context.Context, snapshot *v1alpha1.FileShareSna
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if err := r.readStored(ctx, o); err != nil {
+		return ctrl.Result{}, err
+	}
 	if o.stored == nil {
 		removed, err := apply.RemoveFinalizer(ctx, r.Client, snapshot, v1alpha1.SnapshotFinalizer)
 		if removed && snapshot.Status.ReadyTime != nil {

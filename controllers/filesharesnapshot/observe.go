@@ -47,11 +47,34 @@ func (r *Reconciler) observe(ctx context.Context, snapshot *v1alpha1.FileShareSn
 			o.fileServer = fileServer
 		}
 	}
-	var err error
-	if o.stored, err = r.stored(ctx, snapshot, o.share); err != nil {
-		return nil, err
+	var list internalv1.ShareSnapshotList
+	if err := r.Client.List(ctx, &list, index.OfSnapshot(snapshot.Namespace, snapshot.Name)); err != nil {
+		return nil, fmt.Errorf("listing ShareSnapshots: %w", err)
 	}
+	if len(list.Items) == 0 {
+		return o, nil
+	}
+	o.stored = &list.Items[0] // Even if the share is deleted.
 	return o, r.observeNamespace(ctx, o)
+}
+
+// readStored reads past the cache whether there is a ShareSnapshot that the cache does not show, while the share exists:
+// nothing may be made twice, or left by a deletion right after the creation. Passes that do neither don't need it; a
+// tenant can have any number of snapshots that can't be made.
+func (r *Reconciler) readStored(ctx context.Context, o *observed) error {
+	if o.stored != nil || o.earlier || o.share == nil || !r.WatchNamespaces.Include(naming.ServerNamespace(o.share)) {
+		return nil
+	}
+	stored := &internalv1.ShareSnapshot{}
+	key := types.NamespacedName{Namespace: naming.ServerNamespace(o.share), Name: naming.ShareSnapshot(naming.KeyOf(o.share), o.snapshot.Name)}
+	found, err := lookup.Object(ctx, r.Live, key, stored)
+	if err != nil {
+		return err
+	}
+	if found {
+		o.stored = stored
+	}
+	return r.observeNamespace(ctx, o)
 }
 
 // observeNamespace finds out whose the ShareSnapshot is. It stays if its FileShareSnapshot and the namespace of that
@@ -78,25 +101,4 @@ func (r *Reconciler) observeNamespace(ctx context.Context, o *observed) error {
 		o.stored, o.earlier = nil, true
 	}
 	return err
-}
-
-// stored finds the ShareSnapshot of a snapshot, even if the share is deleted. While the share exists it is also read
-// past the cache: nothing may be made twice, or left by a deletion right after the creation.
-func (r *Reconciler) stored(ctx context.Context, snapshot *v1alpha1.FileShareSnapshot, share *v1alpha1.FileShare) (*internalv1.ShareSnapshot, error) {
-	var list internalv1.ShareSnapshotList
-	if err := r.Client.List(ctx, &list, index.OfSnapshot(snapshot.Namespace, snapshot.Name)); err != nil {
-		return nil, fmt.Errorf("listing ShareSnapshots: %w", err)
-	}
-	if len(list.Items) > 0 {
-		return &list.Items[0], nil
-	}
-	if share == nil || !r.WatchNamespaces.Include(naming.ServerNamespace(share)) {
-		return nil, nil
-	}
-	stored := &internalv1.ShareSnapshot{}
-	key := types.NamespacedName{Namespace: naming.ServerNamespace(share), Name: naming.ShareSnapshot(naming.KeyOf(share), snapshot.Name)}
-	if found, err := lookup.Object(ctx, r.Live, key, stored); err != nil || !found {
-		return nil, err
-	}
-	return stored, nil
 }

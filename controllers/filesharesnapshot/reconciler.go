@@ -69,20 +69,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	d := decide(o)
+	if d.create != nil || d.ready.Reason == v1alpha1.ReasonSnapshotLost {
+		if err := r.readStored(ctx, o); err != nil {
+			return ctrl.Result{}, err
+		}
+		d = decide(o)
+	}
 	if d.create != nil {
 		if err := r.Client.Create(ctx, d.create); client.IgnoreAlreadyExists(err) != nil {
 			return ctrl.Result{}, err
 		}
 	}
 	result, err := apply.Outcome(r.report(ctx, snapshot, statusOf(o, d)))
-	if o.earlier && err == nil && result.RequeueAfter == 0 {
-		result.RequeueAfter = lookForHandover
+	if err == nil && result.RequeueAfter == 0 {
+		result.RequeueAfter = again[d.ready.Reason]
 	}
 	return result, err
 }
 
-// lookForHandover is when to check again whether a snapshot was handed over: FileServers are not watched.
-const lookForHandover = time.Minute
+// again is when to check again what depends on the FileServer, which is not watched: whether a snapshot was handed over,
+// and whether its storage has snapshots now.
+var again = map[string]time.Duration{v1alpha1.ReasonDataOfDeletedNamespace: time.Minute, v1alpha1.ReasonSnapshotsUnsupported: 10 * time.Minute}
 
 // report writes the status, and then records events for its changes.
 func (r *Reconciler) report(ctx context.Context, before *v1alpha1.FileShareSnapshot, status v1alpha1.FileShareSnapshotStatus) error {

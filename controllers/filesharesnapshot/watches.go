@@ -18,6 +18,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/requeue"
 )
@@ -28,7 +29,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("filesharesnapshot").
 		For(&v1alpha1.FileShareSnapshot{}, builder.WithPredicates(specOrLife)).
 		Watches(&internalv1.ShareSnapshot{}, handler.EnqueueRequestsFromMapFunc(ofStored)).
-		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.waitingForShare)).
+		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.waitingForShare), builder.WithPredicates(shareChanged)).
 		WithOptions(controller.Options{
 			RateLimiter: requeue.RateLimiter(),
 		}).
@@ -43,6 +44,30 @@ var specOrLife = predicate.Or[client.Object](predicate.GenerationChangedPredicat
 			!slices.Equal(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
 	},
 })
+
+// shareChanged passes changes of what snapshots read of a share. A tenant can have any number of snapshots that wait, and
+// the status of a share changes with its directories.
+var shareChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.FileShare)
+		after, alsoOK := e.ObjectNew.(*v1alpha1.FileShare)
+		return !ok || !alsoOK || whatSnapshotsRead(before) != whatSnapshotsRead(after)
+	},
+}
+
+// readOfShare is what snapshots read of a share.
+type readOfShare struct {
+	deleting, stalled, mounted bool
+	why                        string
+}
+
+func whatSnapshotsRead(share *v1alpha1.FileShare) readOfShare {
+	read := readOfShare{share.DeletionTimestamp != nil, conditions.IsStalled(share.Status.Conditions), share.Status.Mount.Address != "", ""}
+	if read.stalled || !read.mounted {
+		read.why = whyNot(share)
+	}
+	return read
+}
 
 // ofStored returns the snapshot of a ShareSnapshot.
 func ofStored(_ context.Context, object client.Object) []reconcile.Request {

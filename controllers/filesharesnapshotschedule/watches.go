@@ -8,12 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/requeue"
 )
@@ -24,11 +26,22 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("filesharesnapshotschedule").
 		For(&v1alpha1.FileShareSnapshotSchedule{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.FileShareSnapshot{}, handler.EnqueueRequestsFromMapFunc(bySnapshot)).
-		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.byShare)).
+		Watches(&v1alpha1.FileShare{}, handler.EnqueueRequestsFromMapFunc(r.byShare), builder.WithPredicates(shareChanged)).
 		WithOptions(controller.Options{
 			RateLimiter: requeue.RateLimiter(),
 		}).
 		Complete(r)
+}
+
+// shareChanged passes changes of what schedules read of a share. Each pass reads its schedule past the cache, a tenant can
+// have any number of them, and the status of a share changes with its directories.
+var shareChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*v1alpha1.FileShare)
+		after, alsoOK := e.ObjectNew.(*v1alpha1.FileShare)
+		return !ok || !alsoOK || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+			conditions.IsStalled(before.Status.Conditions) != conditions.IsStalled(after.Status.Conditions)
+	},
 }
 
 func bySnapshot(_ context.Context, object client.Object) []reconcile.Request {

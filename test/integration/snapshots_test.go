@@ -217,7 +217,7 @@ var _ = Describe("A schedule of snapshots", func() {
 			return admin.Status().Patch(ctx, schedule, client.MergeFrom(before))
 		}, timeout).Should(Succeed())
 		change(schedule, func(s *v1alpha1.FileShareSnapshotSchedule) { s.Annotations = map[string]string{"look": "again"} })
-		change(exists(&v1alpha1.FileShare{}, namespace, "data"), func(s *v1alpha1.FileShare) { s.Annotations = map[string]string{"look": "again"} })
+		change(exists(&v1alpha1.FileShareSnapshot{}, namespace, old.Name), func(s *v1alpha1.FileShareSnapshot) { s.Annotations = map[string]string{"look": "again"} })
 		name := "hourly-" + last.Format("2006-01-02-1504")
 		tellSnapshot(namespace, "data."+name, stewardMade(time.Now()))
 		expectSnapshot(namespace, name, v1alpha1.ReasonReady)
