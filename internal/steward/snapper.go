@@ -1,10 +1,14 @@
 package steward
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
@@ -20,7 +24,14 @@ type snapper struct {
 	connector *connector
 	log       *slog.Logger
 	now       func() time.Time
+
+	// tried is when each snapshot that is due was last tried.
+	tried map[types.UID]time.Time
 }
+
+// passBudget is how long a pass may take before it looks at what is due now. Ceph refuses snapshots of a share beyond a
+// number, and a tenant can ask for thousands.
+const passBudget = 10 * time.Second
 
 // run works until the context ends.
 func (s *snapper) run(ctx context.Context) error {
@@ -36,20 +47,24 @@ func (s *snapper) run(ctx context.Context) error {
 		case <-retry.C:
 		}
 		again := lookEvery
-		if s.pass(ctx) {
+		switch done, more := s.pass(ctx); {
+		case more:
+			again, wait = 0, retryFirst
+		case done:
 			wait = retryFirst
-		} else {
+		default:
 			again, wait = wait, min(2*wait, retryMost)
 		}
 		retry.Reset(again)
 	}
 }
 
-// pass handles all snapshots that are due. It returns true if nothing is left to do.
-func (s *snapper) pass(ctx context.Context) bool {
+// pass handles the snapshots that are due. It returns done if nothing is left to do, and more if its time was not enough for
+// those that were never tried.
+func (s *snapper) pass(ctx context.Context) (done, more bool) {
 	w, err := s.api.read(ctx)
 	if err != nil || w.steward == nil {
-		return ctx.Err() == nil && err == nil
+		return ctx.Err() == nil && err == nil, false
 	}
 	var due []*internalv1.ShareSnapshot
 	for _, snapshot := range w.snapshots {
@@ -57,16 +72,22 @@ func (s *snapper) pass(ctx context.Context) bool {
 			due = append(due, snapshot)
 		}
 	}
+	s.tried = stillDue(s.tried, due)
 	if len(due) == 0 {
-		return true
+		return true, false
 	}
 	reconciler := &snapshots.Reconciler{
 		API: s.api.client, Ceph: &snapshotCeph{connector: s.connector, steward: w.steward},
 		FileSystem: w.steward.Spec.Ceph.FileSystem, UID: w.steward.Spec.FileServerUID, Now: s.now,
 		ShareOf: func(subvolume string) string { return shareOf(w, subvolume) },
 	}
-	done := true
-	for _, snapshot := range due {
+	begun := s.now()
+	done = true
+	for _, snapshot := range inTurn(due, s.tried) {
+		if _, again := s.tried[snapshot.UID]; s.now().Sub(begun) > passBudget {
+			return false, !again
+		}
+		s.tried[snapshot.UID] = s.now()
 		err := reconciler.Pass(ctx, snapshot)
 		if err == nil {
 			continue
@@ -80,7 +101,35 @@ func (s *snapper) pass(ctx context.Context) bool {
 			s.connector.close()
 		}
 	}
-	return done
+	return done, false
+}
+
+// stillDue is what was tried, without what is not due any more.
+func stillDue(tried map[types.UID]time.Time, due []*internalv1.ShareSnapshot) map[types.UID]time.Time {
+	left := map[types.UID]time.Time{}
+	for _, snapshot := range due {
+		if at, was := tried[snapshot.UID]; was {
+			left[snapshot.UID] = at
+		}
+	}
+	return left
+}
+
+// inTurn orders snapshots: those first that were never tried, one of each share before the second of any, and then those that
+// were tried longest ago.
+func inTurn(due []*internalv1.ShareSnapshot, tried map[types.UID]time.Time) []*internalv1.ShareSnapshot {
+	rank, ofShare := map[types.UID]int{}, map[string]int{}
+	for _, snapshot := range due {
+		if _, was := tried[snapshot.UID]; !was {
+			rank[snapshot.UID] = ofShare[snapshot.Spec.FileShareRef.Name]
+			ofShare[snapshot.Spec.FileShareRef.Name]++
+		}
+	}
+	ordered := slices.Clone(due)
+	slices.SortStableFunc(ordered, func(a, b *internalv1.ShareSnapshot) int {
+		return cmp.Or(tried[a.UID].Compare(tried[b.UID]), cmp.Compare(rank[a.UID], rank[b.UID]))
+	})
+	return ordered
 }
 
 // shareOf returns the name of the share that a subvolume belongs to, or "".
