@@ -149,6 +149,29 @@ func TestAClientOfAHotDirectoryWaitsOnlyIfNoDataServerServesIt(t *testing.T) {
 	}
 }
 
+// Its referral names the owner alone, so another data server that answers is of no use to who waits in the mount.
+func TestWhoWaitsInTheMountOfAHotDirectoryGoesOnWhenItsOwnerServes(t *testing.T) {
+	w := newWorld(t)
+	w.heat(3, 3)
+	w.handler.Own = func(string) []string { return []string{"10.9.9.9"} }
+	for _, server := range []string{"fs-0", "fs-1", "fs-2"} {
+		w.down[server] = true
+	}
+	locations, _ := w.locationsOf(t, "/open/plain/junction", alice)
+	if len(locations) != 2 || len(locations[1].Server) != 1 || string(locations[1].Server[0]) != "10.9.0.0" {
+		t.Fatalf("none answers: %v", locations)
+	}
+	place := w.placeFor("/open/plain/junction") + "/" + waitingName
+	w.down["fs-2"] = false
+	if _, status := w.do(alice, at(place)...); status != nfsv4.NFS4ERR_DELAY {
+		t.Errorf("another one answers: %s", nfs.StatusName(status))
+	}
+	w.down["fs-0"] = false
+	if _, status := w.do(alice, at(place)...); status != nfsv4.NFS4ERR_ACCESS {
+		t.Errorf("the owner answers: %s", nfs.StatusName(status))
+	}
+}
+
 func TestOnlyTheClientsOfADataServerThatIsSilentGoElsewhere(t *testing.T) {
 	w := newWorld(t)
 	w.heat(5, 5)

@@ -96,7 +96,8 @@ func (c *compound) enterWaiting(name string) (status nfsv4.Nfsstat4, isWaiting b
 	return nfsv4.NFS4_OK, true
 }
 
-// awaitServed is the status of a LOOKUP in a directory to wait in: NFS4ERR_DELAY while the junction is not served.
+// awaitServed is the status of a LOOKUP in a directory to wait in: NFS4ERR_DELAY while the junction's owner does not serve it. Others that serve a hot
+// directory do not count: the client's referral names the owner alone, because none of them served.
 func (c *compound) awaitServed(name string) nfsv4.Nfsstat4 {
 	e, status := c.awaited(c.current.id)
 	switch {
@@ -105,7 +106,7 @@ func (c *compound) awaitServed(name string) nfsv4.Nfsstat4 {
 	case name != waitingName:
 		return nfsv4.NFS4ERR_NOENT
 	}
-	if c.route(&e); c.awaitsOwner(&e, c.isServed(&e)) {
+	if c.awaitsOwner(&e, c.isServed(&e)) {
 		return nfsv4.NFS4ERR_DELAY
 	}
 	return nfsv4.NFS4ERR_ACCESS
