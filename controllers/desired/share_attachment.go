@@ -30,7 +30,7 @@ func ShareAttachment(share *v1alpha1.FileShare) *internalv1.ShareAttachment {
 			Depth:              share.Spec.Depth,
 			MaxDirectories:     share.Spec.MaxDirectories,
 			HotDirectories:     share.Spec.HotDirectories,
-			FindHotDirectories: share.Spec.FindHotDirectories,
+			FindHotDirectories: findHot(share),
 			UID:                share.Spec.UID,
 			GID:                share.Spec.GID,
 			Mode:               share.Spec.Mode,
@@ -39,6 +39,14 @@ func ShareAttachment(share *v1alpha1.FileShare) *internalv1.ShareAttachment {
 			AcceptedLosses:     share.Spec.AcceptedLosses,
 		},
 	}
+}
+
+// findHot is how a share looks for hot directories; nil: it does not.
+func findHot(share *v1alpha1.FileShare) *v1alpha1.HotDirectorySearch {
+	if search := share.Spec.FindHotDirectories; search != (v1alpha1.HotDirectorySearch{}) {
+		return &search
+	}
+	return nil
 }
 
 // AllowsNamespace reports whether a FileServer serves shares of a Kubernetes namespace. namespaceLabels are used only

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -74,7 +75,7 @@ func ShareOfAttachment(o *internalv1.ShareAttachment) Share {
 	return Share{
 		Key: spec.FileShareRef.Name, UID: spec.FileShareUID, FileServer: spec.FileServerRef.Name,
 		Created: o.CreationTimestamp.Time, Deleting: o.DeletionTimestamp != nil, Generation: o.Generation, Tenant: tenant,
-		Path: spec.Path, Layout: v1alpha1.ShareLayout(spec.Layout), Depth: spec.Depth, MaxDirectories: spec.MaxDirectories, HotDirectories: spec.HotDirectories, FindHotDirectories: spec.FindHotDirectories,
+		Path: spec.Path, Layout: v1alpha1.ShareLayout(spec.Layout), Depth: spec.Depth, MaxDirectories: spec.MaxDirectories, HotDirectories: spec.HotDirectories, FindHotDirectories: ptr.Deref(spec.FindHotDirectories, v1alpha1.HotDirectorySearch{}),
 		UserID: spec.UID, GroupID: spec.GID, Mode: spec.Mode, Access: spec.Access, IgnoreDataOn: spec.IgnoreDataOn, AcceptedLosses: spec.AcceptedLosses,
 		InventoryGeneration: max(1, spec.InventoryGeneration), Inventoried: spec.Inventory == internalv1.InventoryComplete,
 	}

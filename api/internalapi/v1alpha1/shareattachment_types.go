@@ -78,7 +78,7 @@ type ShareAttachmentSpec struct {
 
 	// findHotDirectories is spec.findHotDirectories of the FileShare.
 	// +optional
-	FindHotDirectories v1alpha1.HotDirectorySearch `json:"findHotDirectories,omitempty,omitzero"`
+	FindHotDirectories *v1alpha1.HotDirectorySearch `json:"findHotDirectories,omitempty"`
 
 	// uid is the numeric user ID of the share's root.
 	// +kubebuilder:validation:Minimum=0

@@ -595,7 +595,11 @@ func (in *ShareAttachmentSpec) DeepCopyInto(out *ShareAttachmentSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	out.FindHotDirectories = in.FindHotDirectories
+	if in.FindHotDirectories != nil {
+		in, out := &in.FindHotDirectories, &out.FindHotDirectories
+		*out = new(apiv1alpha1.HotDirectorySearch)
+		**out = **in
+	}
 	if in.UID != nil {
 		in, out := &in.UID, &out.UID
 		*out = new(int64)
