@@ -158,7 +158,7 @@ func TestWhoWaitsInTheMountOfAHotDirectoryGoesOnWhenItsOwnerServes(t *testing.T)
 		w.down[server] = true
 	}
 	locations, _ := w.locationsOf(t, "/open/plain/junction", alice)
-	if len(locations) != 2 || len(locations[1].Server) != 1 || string(locations[1].Server[0]) != "10.9.0.0" {
+	if len(locations) != 2 || len(locations[1].Server) != 1 || locations[1].Server[0] != "10.9.0.0" {
 		t.Fatalf("none answers: %v", locations)
 	}
 	place := w.placeFor("/open/plain/junction") + "/" + waitingName
