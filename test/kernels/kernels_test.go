@@ -23,6 +23,7 @@ func TestKernels(t *testing.T) {
 	t.Run("a data server is replaced on purpose", w.testReplacedServer)
 	t.Run("a directory moves to another data server", w.testMoves)
 	t.Run("clients follow a directory that both owners serve", w.testFollow)
+	t.Run("a directory leaves a data server that clients wait for", w.testLeftWhileDown)
 	t.Run("clients go on when their namespace server is lost", w.testLostNamespaceServer)
 	t.Run("a data server has two addresses", w.testTrunks)
 	t.Run("clients sleep", w.testSleep)

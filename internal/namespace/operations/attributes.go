@@ -128,7 +128,7 @@ func (c *compound) encode(e *tree.Entry, request []uint32) nfsv4.Fattr4 {
 func (c *compound) encodeOf(e *tree.Entry, request, given []uint32) nfsv4.Fattr4 {
 	h, w := c.h, values{minor: c.minor, servers: c.locations(e)}
 	if hasBit(request, nfsv4.FATTR4_FS_LOCATIONS) {
-		w.waiting = c.waitsAt(e)
+		w.waiting, w.place = c.waitsAt(e), c.placeFor(e)
 	}
 	var mask []uint32
 	for _, a := range attributes {
@@ -186,6 +186,8 @@ type values struct {
 	servers []string
 	// waiting are those at which the client waits before it tries them.
 	waiting []string
+	// place is the path there.
+	place string
 }
 
 func (w *values) u32(v uint32) { w.Write(binary.BigEndian.AppendUint32(nil, v)) }
@@ -258,7 +260,7 @@ func (w *values) locations(e *tree.Entry) {
 		w.u32(1)
 	} else {
 		w.u32(2)
-		w.location(w.waiting, waitingPath(e.ID))
+		w.location(w.waiting, w.place)
 	}
 	w.location(w.servers, e.Target.Path)
 }

@@ -43,8 +43,11 @@ func (c *compound) resolve(h *handle) (tree.Entry, nfsv4.Nfsstat4) {
 	if h.unentered != nil {
 		return *h.unentered, nfsv4.NFS4_OK
 	}
-	if h.waiting {
-		return c.waitingEntry(h.id)
+	switch {
+	case h.waiting != nil:
+		return c.waitingEntry(h.waiting)
+	case h.entered != "":
+		return c.elsewhere(h)
 	}
 	e, ok, moving := c.h.Tree.Resolve(h.id)
 	switch {
@@ -97,11 +100,14 @@ func (c *compound) may(e *tree.Entry, want uint32) nfsv4.Nfsstat4 {
 
 // putfh is PUTFH (RFC 8881 section 18.19). A junction has no handle but the one that its maker got (fresh.go).
 func (c *compound) putfh(object []byte) nfsv4.Nfsstat4 {
+	if place, ok := tree.DecodeWaiting(object); ok {
+		return c.enterPlace(place)
+	}
 	kind, id, err := tree.DecodeHandle(object)
 	if err != nil {
 		return nfsv4.NFS4ERR_BADHANDLE
 	}
-	h := &handle{id: id, waiting: kind == tree.HandleWaiting}
+	h := &handle{id: id}
 	e, status := c.resolve(h)
 	switch {
 	case status != nfsv4.NFS4_OK:
@@ -122,16 +128,14 @@ func (c *compound) getfh(op *nfsv4.NfsArgop4_OP_GETFH) nfsv4.NfsResop4 {
 	if status != nfsv4.NFS4_OK {
 		return session.Fail(op, status)
 	}
-	kind, id := tree.HandleDirectory, e.ID
+	object := tree.EncodeHandle(tree.HandleDirectory, e.ID)
 	switch {
 	case c.current.unentered != nil:
-		kind = tree.HandleCreated
-	case c.current.waiting:
-		kind, id = tree.HandleWaiting, c.current.id
+		object = tree.EncodeHandle(tree.HandleCreated, e.ID)
+	case c.current.waiting != nil:
+		object = c.current.waiting.Handle()
 	}
-	return &nfsv4.NfsResop4_OP_GETFH{Opgetfh: &nfsv4.Getfh4res_NFS4_OK{
-		Resok4: nfsv4.Getfh4resok{Object: tree.EncodeHandle(kind, id)},
-	}}
+	return &nfsv4.NfsResop4_OP_GETFH{Opgetfh: &nfsv4.Getfh4res_NFS4_OK{Resok4: nfsv4.Getfh4resok{Object: object}}}
 }
 
 // lookup is LOOKUP (RFC 8881 section 18.13). A junction whose owner does not serve it is entered only if the client has another place to wait:
@@ -150,8 +154,9 @@ func (c *compound) couldEnter(name string) bool {
 	if status != nfsv4.NFS4_OK {
 		return true
 	}
-	if c.current.waiting {
-		return c.awaitServed(name) != nfsv4.NFS4ERR_DELAY
+	if c.current.waiting != nil {
+		status, _ := c.awaitServed(name)
+		return status != nfsv4.NFS4ERR_DELAY
 	}
 	e, pending, ok := c.find(dir.ID, name)
 	if !ok {

@@ -38,7 +38,7 @@ func FuzzCompound(f *testing.F) {
 	f.Add(encode(at("/open", open("x", creating), rmdir("plain"), lookupp, restore, secinfo("x"))...), uint32(5), byte(2))
 	f.Add(encode(at("/deep/single", verify(typeBit, nfsv4.NF4DIR), putfh(tree.EncodeHandle(tree.HandleDirectory, tree.ID{1})))...), uint32(5), byte(2))
 	place := newWorld(f).placeFor(idle)
-	for _, op := range []nfsv4.NfsArgop4{readdir(nfsv4.Readdir4args{Maxcount: 4096}), lookup(waitingName), mkdir("x"), rmdir("x"), open("x", creating), lookupp, secinfo("x")} {
+	for _, op := range []nfsv4.NfsArgop4{readdir(nfsv4.Readdir4args{Maxcount: 4096}), lookup("idle"), lookup("junction"), lookup("none"), mkdir("x"), rmdir("x"), open("x", creating), lookupp, secinfo("x")} {
 		f.Add(encode(at(place, getfh, savefh, op)...), uint32(5), byte(2))
 	}
 	f.Add(encode(at(idle, getattr(nfsv4.FATTR4_FS_LOCATIONS, nfsv4.FATTR4_OWNER), getfh)...), uint32(5), byte(0))

@@ -108,8 +108,10 @@ type handle struct {
 	id tree.ID
 	// unentered is set for a junction as its maker sees it before entering it: a directory with all attributes (fresh.go).
 	unentered *tree.Entry
-	// waiting: it is the place to wait for the junction with this identity (waiting.go).
-	waiting bool
+	// waiting is set for a place where clients wait for a junction (waiting.go); id is that of the place then.
+	waiting *tree.Waiting
+	// entered is the path in such a place of a junction that has another owner now.
+	entered string
 }
 
 // compound is the state of one compound.

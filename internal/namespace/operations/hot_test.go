@@ -161,7 +161,7 @@ func TestWhoWaitsInTheMountOfAHotDirectoryGoesOnWhenItsOwnerServes(t *testing.T)
 	if len(locations) != 2 || len(locations[1].Server) != 1 || locations[1].Server[0] != "10.9.0.0" {
 		t.Fatalf("none answers: %v", locations)
 	}
-	place := w.placeFor("/open/plain/junction") + "/" + waitingName
+	place := w.placeFor("/open/plain/junction") + "/junction"
 	w.down["fs-2"] = false
 	if _, status := w.do(alice, at(place)...); status != nfsv4.NFS4ERR_DELAY {
 		t.Errorf("another one answers: %s", nfs.StatusName(status))

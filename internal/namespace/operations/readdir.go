@@ -52,7 +52,7 @@ func (c *compound) readdir(op *nfsv4.NfsArgop4_OP_READDIR) nfsv4.NfsResop4 {
 
 // list gives the entries that fit.
 func (c *compound) list(dir *tree.Entry, args *nfsv4.Readdir4args) (nfsv4.Dirlist4, nfsv4.Nfsstat4) {
-	if c.current.waiting {
+	if c.current.waiting != nil {
 		return nfsv4.Dirlist4{Eof: true}, nfsv4.NFS4_OK
 	}
 	left := int(min(args.Maxcount, maxReaddir)) - readdirOverhead

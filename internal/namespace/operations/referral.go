@@ -92,7 +92,7 @@ func (c *compound) look(ctx context.Context, e *tree.Entry) (seen nfs.Attributes
 // isOutdated tells whether a directory got another owner or identity while its data server was asked: what is known of it may have been refused
 // by that data server since.
 func (c *compound) isOutdated(e *tree.Entry) bool {
-	now, ok := c.h.Tree.Get(e.ID)
+	now, ok := c.h.Tree.Get(c.current.id)
 	return !ok || now.Target == nil || now.Target.Server != e.Directory.Server
 }
 

@@ -1,7 +1,7 @@
 package operations
 
 import (
-	"encoding/hex"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,36 +17,48 @@ import (
 // mounts what fs_locations names, it holds no lock. So the referral is given at once, and names two locations: a place to wait,
 // which is on the namespace servers, and then the data server. Linux tries one after the other (nfs_follow_referral). The place is
 //
-//	/.howdah-wait-IDENTITY/enter
+//	/.howdah-wait-DIRECTORY-KEY/NAME
 //
-// The first part is a directory that no list shows. There is one for each junction, so that no other process waits for its lock. LOOKUP of the second part
-// is put off until the data server serves. Then it fails with NFS4ERR_ACCESS, which Linux does not remember, and goes on to the data server.
+// The first part is a directory that no list shows. There is one for each junction and owner, so that no other process waits for its lock. LOOKUP of the
+// name is put off until the data server serves. Then it fails with NFS4ERR_ACCESS, which Linux does not remember, and goes on to the data server. If the
+// directory has another owner by then, the name becomes a referral to that one. Linux follows a referral within a referral, but no third: a client that
+// mounts the directory by itself, and is in one already, gets an error.
 
-const (
-	waitingPrefix = ".howdah-wait-"
-	waitingName   = "enter"
-)
+const waitingPrefix = ".howdah-wait-"
 
-// waitingDirectory is the path of the directory in which clients wait for a junction.
-func waitingDirectory(id tree.ID) string { return "/" + waitingPrefix + hex.EncodeToString(id[:]) }
+// waitingDirectory is the path of a place.
+func waitingDirectory(place tree.Waiting) string {
+	return fmt.Sprintf("/%s%x-%016x", waitingPrefix, place.In[:], place.Key)
+}
 
-// waitingPath is what clients look up to wait for a junction.
-func waitingPath(id tree.ID) string { return waitingDirectory(id) + "/" + waitingName }
-
-// awaitedBy is the junction that clients wait for in a directory of the root; false: no such directory has that name.
-func awaitedBy(name string) (id tree.ID, ok bool) {
-	text, ok := strings.CutPrefix(name, waitingPrefix)
-	if !ok || hex.DecodedLen(len(text)) != len(id) {
-		return id, false
+// placeNamed is the place that has a name in the root; false: none has.
+func placeNamed(name string) (place tree.Waiting, ok bool) {
+	var in []byte
+	if !strings.HasPrefix(name, waitingPrefix) {
+		return place, false
 	}
-	_, err := hex.Decode(id[:], []byte(text))
-	return id, err == nil && "/"+name == waitingDirectory(id)
+	n, err := fmt.Sscanf(name, waitingPrefix+"%32x-%16x", &in, &place.Key)
+	if err != nil || n != 2 || len(in) != len(place.In) {
+		return place, false
+	}
+	place.In = tree.ID(in)
+	return place, "/"+name == waitingDirectory(place)
+}
+
+// placeFor is the path where clients wait for a junction; "" if it has gone, or if the client has waited for it: Linux would follow no other referral
+// to there.
+func (c *compound) placeFor(e *tree.Entry) string {
+	parent, ok := c.h.Tree.Parent(e.ID)
+	if !ok || !e.Junction() {
+		return ""
+	}
+	return waitingDirectory(tree.NewWaiting(parent.ID, e.Name(), e.Target.Server)) + "/" + e.Name()
 }
 
 // waitsAt are the addresses of the namespace servers at which the caller waits for the data server of a junction. None: it does not wait, or they
 // have no address for it, or the data server has none to go on to.
 func (c *compound) waitsAt(e *tree.Entry) []string {
-	if c.h.Own == nil || !e.Junction() || c.isServed(e) || len(c.locations(e)) == 0 {
+	if c.h.Own == nil || !e.Junction() || c.isServed(e) || len(c.locations(e)) == 0 || c.placeFor(e) == "" {
 		return nil
 	}
 	// Host names are left out: whether the client can look them up is not known, and its own mount may have been by address.
@@ -60,54 +72,72 @@ func (c *compound) waitsAt(e *tree.Entry) []string {
 	return own
 }
 
-// awaited is the junction that clients wait for in a directory for that.
-func (c *compound) awaited(id tree.ID) (tree.Entry, nfsv4.Nfsstat4) {
-	e, status := c.resolve(&handle{id: id})
+// waitingEntry is a place: an empty directory, open to everybody as the root is. It is there as long as the directory of the junction is.
+func (c *compound) waitingEntry(place *tree.Waiting) (tree.Entry, nfsv4.Nfsstat4) {
+	above, status := c.resolve(&handle{id: place.In})
+	if status == nfsv4.NFS4_OK && above.Junction() {
+		status = nfsv4.NFS4ERR_STALE
+	}
+	e := c.h.Tree.Root()
+	e.ID, e.Path, e.Entries = place.ID(), waitingDirectory(*place), 0
+	return e, status
+}
+
+// enterPlace makes a place the current file handle.
+func (c *compound) enterPlace(place tree.Waiting) nfsv4.Nfsstat4 {
+	_, status := c.waitingEntry(&place)
+	if status == nfsv4.NFS4_OK {
+		c.current = &handle{id: place.ID(), waiting: &place}
+	}
+	return status
+}
+
+// elsewhere is a junction with another owner than the one that a client has waited for in a place. It has an identity of its own: Linux
+// makes one of two directories with the same fileid.
+func (c *compound) elsewhere(h *handle) (tree.Entry, nfsv4.Nfsstat4) {
+	e, status := c.resolve(&handle{id: h.id})
 	if status == nfsv4.NFS4_OK && !e.Junction() {
 		status = nfsv4.NFS4ERR_STALE
 	}
+	e.Path = h.entered
+	e.ID = tree.NewWaiting(h.id, h.entered, "").ID()
 	return e, status
 }
 
-// waitingEntry is the directory in which clients wait for a junction: empty, and open to everybody as the root is.
-func (c *compound) waitingEntry(id tree.ID) (tree.Entry, nfsv4.Nfsstat4) {
-	_, status := c.awaited(id)
-	e := c.h.Tree.Root()
-	e.ID, e.Path, e.Entries = id.Waiting(), waitingDirectory(id), 0
-	return e, status
-}
-
-// enterWaiting is LOOKUP of a directory to wait in, and in such a directory; false: it is neither.
+// enterWaiting is LOOKUP of a place, and in a place; false: it is neither.
 func (c *compound) enterWaiting(name string) (status nfsv4.Nfsstat4, isWaiting bool) {
 	if c.current == nil {
 		return 0, false
 	}
-	if c.current.waiting {
-		return c.awaitServed(name), true
+	if c.current.waiting != nil {
+		status, entered := c.awaitServed(name)
+		if entered != nil {
+			c.current = entered
+		}
+		return status, true
 	}
-	id, ok := awaitedBy(name)
+	place, ok := placeNamed(name)
 	if !ok || c.current.id != c.h.Tree.Root().ID {
 		return 0, false
 	}
-	if _, status := c.awaited(id); status != nfsv4.NFS4_OK {
-		return status, true
-	}
-	c.current = &handle{id: id, waiting: true}
-	return nfsv4.NFS4_OK, true
+	return c.enterPlace(place), true
 }
 
-// awaitServed is the status of a LOOKUP in a directory to wait in: NFS4ERR_DELAY while the junction's owner does not serve it. Others that serve a hot
-// directory do not count: the client's referral names the owner alone, because none of them served.
-func (c *compound) awaitServed(name string) nfsv4.Nfsstat4 {
-	e, status := c.awaited(c.current.id)
+// awaitServed is the status of a LOOKUP in a place: NFS4ERR_DELAY while the junction's owner does not serve it. Others that serve a hot directory do not
+// count: the client's referral names the owner alone, because none of them served. entered is the handle if the owner is another one.
+func (c *compound) awaitServed(name string) (status nfsv4.Nfsstat4, entered *handle) {
+	place := c.current.waiting
+	above := compound{h: c.h, caller: c.caller, minor: c.minor, current: &handle{id: place.In}}
+	e, status := above.child(name)
 	switch {
+	case status == nfsv4.NFS4ERR_NOENT || status == nfsv4.NFS4_OK && !e.Junction():
+		return nfsv4.NFS4ERR_ACCESS, nil // Linux would remember NFS4ERR_NOENT, and not wait for the next directory of the name.
 	case status != nfsv4.NFS4_OK:
-		return status
-	case name != waitingName:
-		return nfsv4.NFS4ERR_NOENT
+		return status, nil
+	case c.awaitsOwner(&e, c.isServed(&e)):
+		return nfsv4.NFS4ERR_DELAY, nil
+	case tree.NewWaiting(place.In, name, e.Target.Server) == *place:
+		return nfsv4.NFS4ERR_ACCESS, nil
 	}
-	if c.awaitsOwner(&e, c.isServed(&e)) {
-		return nfsv4.NFS4ERR_DELAY
-	}
-	return nfsv4.NFS4ERR_ACCESS
+	return nfsv4.NFS4_OK, &handle{id: e.ID, entered: waitingDirectory(*place) + "/" + name}
 }

@@ -3,6 +3,7 @@ package operations
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/netip"
 	"sync/atomic"
 	"testing"
@@ -41,7 +42,12 @@ func newWaitingWorld(t *testing.T) *world {
 // placeFor is the directory to wait in for what is at a path.
 func (w *world) placeFor(path string) string {
 	e, _ := w.handler.Tree.At(path)
-	return waitingDirectory(e.ID)
+	above, _ := w.handler.Tree.Parent(e.ID)
+	server := ""
+	if e.Target != nil {
+		server = e.Target.Server
+	}
+	return waitingDirectory(tree.NewWaiting(above.ID, e.Name(), server))
 }
 
 // serveIdle has the owner of idle serve it.
@@ -100,7 +106,7 @@ func TestAReferralNamesAPlaceToWaitBeforeADataServerThatDoesNotServe(t *testing.
 			t.Errorf("%s: %d locations, want the place and the data server", name, len(locations))
 			continue
 		}
-		place := []string{w.placeFor(idle)[1:], waitingName}
+		place := []string{w.placeFor(idle)[1:], "idle"}
 		if diff := cmp.Diff(nfsv4.FsLocation4{Server: tc.want, Rootpath: place}, locations[0]); diff != "" {
 			t.Errorf("%s: the first location (-want +got):\n%s", name, diff)
 		}
@@ -117,11 +123,20 @@ func TestClientsWaitInTheirPlaceUntilTheDataServerServes(t *testing.T) {
 		change func(*world)
 		want   nfsv4.Nfsstat4
 	}{
-		"it does not serve yet":       {func(*world) {}, nfsv4.NFS4ERR_DELAY},
-		"it serves":                   {func(w *world) { w.serveIdle() }, nfsv4.NFS4ERR_ACCESS},
-		"it serves, without answers":  {func(w *world) { w.serveIdle(); w.down["fs-1"] = true }, nfsv4.NFS4ERR_DELAY},
-		"the directory moved":         {func(w *world) { w.handler.Tree.SetDirectory(moved(t, "fs-0")) }, nfsv4.NFS4ERR_ACCESS},
-		"the directory is gone":       {func(w *world) { w.remove(idle) }, nfsv4.NFS4ERR_STALE},
+		"it does not serve yet":      {func(*world) {}, nfsv4.NFS4ERR_DELAY},
+		"it serves":                  {func(w *world) { w.serveIdle() }, nfsv4.NFS4ERR_ACCESS},
+		"it serves, without answers": {func(w *world) { w.serveIdle(); w.down["fs-1"] = true }, nfsv4.NFS4ERR_DELAY},
+		"the directory moved":        {func(w *world) { w.handler.Tree.SetDirectory(moved(t, "fs-0")) }, nfsv4.NFS4_OK},
+		"it moved with another identity": {func(w *world) {
+			o := moved(t, "fs-0")
+			o.Spec.Identity = "another"
+			w.handler.Tree.SetDirectory(o)
+		}, nfsv4.NFS4_OK},
+		"it moved to one that is down": {func(w *world) {
+			w.handler.Tree.SetDirectory(moved(t, "fs-0"))
+			w.down["fs-0"] = true
+		}, nfsv4.NFS4ERR_DELAY},
+		"the directory is gone":       {func(w *world) { w.remove(idle) }, nfsv4.NFS4ERR_ACCESS},
 		"the server has no such name": {func(w *world) { w.handler.Own = nil }, nfsv4.NFS4ERR_DELAY},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,13 +148,43 @@ func TestClientsWaitInTheirPlaceUntilTheDataServerServes(t *testing.T) {
 			}
 			handle := res[len(res)-1].(*nfsv4.NfsResop4_OP_GETFH).Opgetfh.(*nfsv4.Getfh4res_NFS4_OK).Resok4.Object
 			tc.change(w)
-			if _, status := w.do(alice, putfh(handle), lookup(waitingName)); status != tc.want {
+			if _, status := w.do(alice, putfh(handle), lookup("idle")); status != tc.want {
 				t.Errorf("by its handle: %s, want %s", nfs.StatusName(status), nfs.StatusName(tc.want))
 			}
-			if _, status := w.do(alice, at(place, lookup(waitingName))...); status != tc.want {
+			if _, status := w.do(alice, at(place, lookup("idle"))...); status != tc.want {
 				t.Errorf("by its name: %s, want %s", nfs.StatusName(status), nfs.StatusName(tc.want))
 			}
 		})
+	}
+}
+
+// The client follows a referral within the one that it follows: the data server that it came for may never be back.
+func TestWhoWaitsForADataServerThatADirectoryLeavesIsSentToTheNextOne(t *testing.T) {
+	w := newWaitingWorld(t)
+	w.handler.Look = func(_ context.Context, target *tree.Target) (nfs.Attributes, error) {
+		return nfs.Attributes{Owner: 7}, map[bool]error{true: errors.New("not the owner"), false: nil}[target.Server != "fs-0"]
+	}
+	before, _ := w.handler.Tree.At(idle)
+	place := w.placeFor(idle)
+	w.handler.Tree.SetDirectory(moved(t, "fs-0"))
+	if _, status := w.do(alice, at(place, lookup("idle"), getfh)...); status != nfsv4.NFS4ERR_MOVED {
+		t.Errorf("GETFH is %s, want a referral", nfs.StatusName(status))
+	}
+	locations, _ := w.locationsOf(t, place+"/idle", alice, nfsv4.FATTR4_OWNER)
+	want, _ := w.locationsOf(t, idle, alice)
+	if diff := cmp.Diff(want, locations); diff != "" {
+		t.Errorf("locations (-of the directory +of the place):\n%s", diff)
+	}
+	res, _ := w.do(alice, at(place+"/idle", getattr(nfsv4.FATTR4_FS_LOCATIONS, nfsv4.FATTR4_FSID, nfsv4.FATTR4_MOUNTED_ON_FILEID))...)
+	given := res[len(res)-1].(*nfsv4.NfsResop4_OP_GETATTR).Opgetattr.(*nfsv4.Getattr4res_NFS4_OK).Resok4.ObjAttributes.AttrVals
+	var fileid, path values
+	fileid.u64(before.ID.FileID())
+	path.pathname(place + "/idle")
+	if bytes.Contains(given, fileid.Bytes()) {
+		t.Error("it has the fileid of the directory itself")
+	}
+	if !bytes.Contains(given, path.Bytes()) {
+		t.Error("fs_root is not the path that the client sees")
 	}
 }
 
@@ -186,25 +231,27 @@ func TestAPlaceToWaitIsGoodForNothingElse(t *testing.T) {
 	limited := directory("limited", "d", "fs-0", internalv1.DirectoryReady, 9)
 	w.handler.Tree.SetDirectory(limited)
 	place := w.placeFor(idle)
+	junction, _ := w.handler.Tree.At(idle)
 	everything := nfsv4.Readdir4args{Maxcount: 4096, AttrRequest: bitmapOf(nfsv4.FATTR4_RDATTR_ERROR)}
 	for name, tc := range map[string]struct {
 		ops  ops
 		want nfsv4.Nfsstat4
 	}{
-		"mkdir":                            {at(place, mkdir("x")), nfsv4.NFS4ERR_ROFS},
-		"rmdir":                            {at(place, rmdir(waitingName)), nfsv4.NFS4ERR_ROFS},
-		"mv out of it":                     {at(place, savefh, putroot, lookup("open"), rename(waitingName, "x")), nfsv4.NFS4ERR_ROFS},
-		"mv into it":                       {at("/open", savefh, putroot, lookup(place[1:]), rename("plain", "x")), nfsv4.NFS4ERR_XDEV},
-		"chmod":                            {at(place, &nfsv4.NfsArgop4_OP_SETATTR{Opsetattr: nfsv4.Setattr4args{ObjAttributes: uid5}}), nfsv4.NFS4ERR_ROFS},
-		"a file":                           {at(place, open("x", creating)), nfsv4.NFS4ERR_ROFS},
-		"another name":                     {at(place, lookup("x")), nfsv4.NFS4ERR_NOENT},
-		"a list":                           {at(place, readdir(everything)), nfsv4.NFS4_OK},
-		"another directory than the root":  {at("/open", lookup(place[1:])), nfsv4.NFS4ERR_NOENT},
-		"for a directory of the namespace": {at(w.placeFor("/open/plain")), nfsv4.NFS4ERR_STALE},
-		"for what is not there":            {at(waitingDirectory(tree.ID{1})), nfsv4.NFS4ERR_STALE},
-		"for a share that is not seen":     {at(w.placeFor("/limited/d")), nfsv4.NFS4ERR_STALE},
-		"with capital letters":             {at("/" + waitingPrefix + "ABCDEF00000000000000000000000000"), nfsv4.NFS4ERR_NOENT},
-		"with too few letters":             {at("/" + waitingPrefix + "00"), nfsv4.NFS4ERR_NOENT},
+		"mkdir":                           {at(place, mkdir("x")), nfsv4.NFS4ERR_ROFS},
+		"rmdir":                           {at(place, rmdir("idle")), nfsv4.NFS4ERR_ROFS},
+		"mv out of it":                    {at(place, savefh, putroot, lookup("open"), rename("idle", "x")), nfsv4.NFS4ERR_ROFS},
+		"mv into it":                      {at("/open", savefh, putroot, lookup(place[1:]), rename("plain", "x")), nfsv4.NFS4ERR_XDEV},
+		"chmod":                           {at(place, &nfsv4.NfsArgop4_OP_SETATTR{Opsetattr: nfsv4.Setattr4args{ObjAttributes: uid5}}), nfsv4.NFS4ERR_ROFS},
+		"a file":                          {at(place, open("x", creating)), nfsv4.NFS4ERR_ROFS},
+		"another name":                    {at(place, lookup("x")), nfsv4.NFS4ERR_ACCESS},
+		"a list":                          {at(place, readdir(everything)), nfsv4.NFS4_OK},
+		"another directory than the root": {at("/open", lookup(place[1:])), nfsv4.NFS4ERR_NOENT},
+		"a directory of the namespace":    {at(w.placeFor("/open/plain"), lookup("plain")), nfsv4.NFS4ERR_ACCESS},
+		"in what is a junction":           {at(waitingDirectory(tree.NewWaiting(junction.ID, "x", ""))), nfsv4.NFS4ERR_STALE},
+		"for what is not there":           {at(waitingDirectory(tree.Waiting{In: tree.ID{1}})), nfsv4.NFS4ERR_STALE},
+		"for a share that is not seen":    {at(w.placeFor("/limited/d")), nfsv4.NFS4ERR_STALE},
+		"with capital letters":            {at("/" + waitingPrefix + "ABCDEF00000000000000000000000000-0000000000000000"), nfsv4.NFS4ERR_NOENT},
+		"with too few letters":            {at("/" + waitingPrefix + "00"), nfsv4.NFS4ERR_NOENT},
 	} {
 		if _, status := w.do(alice, tc.ops...); status != tc.want {
 			t.Errorf("%s: %s, want %s", name, nfs.StatusName(status), nfs.StatusName(tc.want))
@@ -213,7 +260,7 @@ func TestAPlaceToWaitIsGoodForNothingElse(t *testing.T) {
 	res, _ := w.do(alice, at("/", readdir(everything))...)
 	list := res[len(res)-1].(*nfsv4.NfsResop4_OP_READDIR).Opreaddir.(*nfsv4.Readdir4res_NFS4_OK).Resok4.Reply
 	for e := list.Entries; e != nil; e = e.Nextentry {
-		if _, is := awaitedBy(e.Name); is {
+		if _, is := placeNamed(e.Name); is {
 			t.Errorf("the root lists %s", e.Name)
 		}
 	}
@@ -273,7 +320,7 @@ func TestNoClientWaitsInAPlaceForLongerThanMaxWait(t *testing.T) {
 		lookup    nfsv4.Nfsstat4
 	}{{2, nfsv4.NFS4ERR_DELAY}, {2, nfsv4.NFS4ERR_DELAY}, {1, nfsv4.NFS4ERR_ACCESS}} {
 		locations, _ := w.locationsOf(t, idle, alice)
-		_, status := w.do(alice, at(place, lookup(waitingName))...)
+		_, status := w.do(alice, at(place, lookup("idle"))...)
 		if len(locations) != want.locations || status != want.lookup {
 			t.Errorf("try %d: %d locations and %s, want %d and %s", i, len(locations), nfs.StatusName(status), want.locations, nfs.StatusName(want.lookup))
 		}

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 )
@@ -29,8 +30,8 @@ const (
 	// HandleCreated is what the maker of a junction gets for it. Its attributes can be read and set through it. Any other
 	// use is stale on purpose: the client looks the name up again and meets the referral.
 	HandleCreated HandleKind = 1
-	// HandleWaiting is the place where clients wait for the junction with this identity to be served.
-	HandleWaiting HandleKind = 2
+	// handleWaiting is a place where clients wait for a junction in the directory with this identity to be served. Its handles are longer.
+	handleWaiting HandleKind = 2
 )
 
 const (
@@ -52,10 +53,43 @@ func EncodeHandle(kind HandleKind, id ID) []byte {
 
 // DecodeHandle reads a file handle; the error is ErrBadHandle.
 func DecodeHandle(b []byte) (HandleKind, ID, error) {
-	if len(b) != handleSize || b[0] != handleMagic || b[1] == 0 || b[1] > handleVersion || b[2] > byte(HandleWaiting) || b[3] != 0 {
+	if len(b) != handleSize || b[0] != handleMagic || b[1] == 0 || b[1] > handleVersion || b[2] > byte(HandleCreated) || b[3] != 0 {
 		return 0, ID{}, ErrBadHandle
 	}
 	return HandleKind(b[2]), ID(b[4:]), nil
+}
+
+// Waiting is a place where clients wait for a junction to be served. There is one for each name and owner, so it is not that of a junction: while
+// clients wait, a junction can get another owner, and another identity with it.
+type Waiting struct {
+	// In is the directory that has the junction.
+	In ID
+	// Key is made from the name and the owner.
+	Key uint64
+}
+
+// NewWaiting is the place for a junction with a name in a directory, and an owner.
+func NewWaiting(in ID, name, server string) Waiting {
+	return Waiting{In: in, Key: hash64("waiting", name, server)}
+}
+
+// ID is the identity of the place itself.
+func (w Waiting) ID() ID { return newID("waiting", string(w.Handle())) }
+
+// waitingSize is that of the handle of a place, in bytes.
+const waitingSize = handleSize + 8
+
+// Handle is the file handle of the place, 28 bytes.
+func (w Waiting) Handle() []byte {
+	return binary.BigEndian.AppendUint64(EncodeHandle(handleWaiting, w.In), w.Key)
+}
+
+// DecodeWaiting reads the file handle of a place; false: it is none.
+func DecodeWaiting(b []byte) (Waiting, bool) {
+	if len(b) != waitingSize || !bytes.Equal(b[:4], []byte{handleMagic, handleVersion, byte(handleWaiting), 0}) {
+		return Waiting{}, false
+	}
+	return Waiting{In: ID(b[4:handleSize]), Key: binary.BigEndian.Uint64(b[handleSize:])}, true
 }
 
 // hash64 is 64 bits of SHA-256 over the parts.

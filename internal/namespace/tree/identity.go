@@ -24,9 +24,6 @@ func shareID(s *Share) ID { return newID("share", s.UID) }
 // impliedID is the identity of a directory that exists only for what is below it, for as long as its ShareDirectory is missing.
 func impliedID(s *Share, rel string) ID { return newID("implied", s.UID, rel) }
 
-// Waiting is the identity of the place where clients wait for a directory.
-func (id ID) Waiting() ID { return newID("waiting", string(id[:])) }
-
 // directoryID is the identity of a directory with a ShareDirectory.
 func directoryID(r *Directory) ID {
 	if r.Identity != "" {

@@ -483,7 +483,7 @@ func TestSquashMapsTo65534(t *testing.T) {
 
 func FuzzDecodeHandle(f *testing.F) {
 	f.Add(EncodeHandle(HandleCreated, aboveID("/")))
-	f.Add(EncodeHandle(HandleWaiting, aboveID("/")))
+	f.Add(NewWaiting(aboveID("/"), "d", "fs-0").Handle())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		kind, id, err := DecodeHandle(b)
 		if err == nil && b[1] == handleVersion && string(EncodeHandle(kind, id)) != string(b) {
