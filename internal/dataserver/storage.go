@@ -29,3 +29,8 @@ func storageOf(server *internalv1.DataServer, options Options, fence func(contex
 		Fence: fence, Log: options.Log,
 	})
 }
+
+// takeStorage waits until no other process serves from the volumes. There are none with Ceph.
+func takeStorage(ctx context.Context, options Options) (release func(), alone bool) {
+	return volumes.Take(ctx, options.VolumesRoot, options.Log)
+}
