@@ -133,7 +133,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		return server.ServeHTTP(serving, options.ports().Metrics, server.NewGaneshaHandler(p.supervisor.State, options.ganesha().MetricsURL()), p.nodes, options.Log)
 	})
 	group.Go(func() error { return p.proxy.ListenAndServe(serving, options.ports().NFSTLS) })
-	release, alone := takeStorage(ctx, options)
+	release, alone := takeStorage(ctx, options, source.Report)
 	if !alone {
 		stopServing()
 		return group.Wait()

@@ -23,8 +23,8 @@ const (
 	// ReasonPortTaken: another program of the node has a port of the data server, which is on the node's network. The
 	// message has the port.
 	ReasonPortTaken = "PortTaken"
-	// ReasonVolumeRefused: a volume is missing, unreadable, belongs to another data server or has no file system of its
-	// own. The message says which.
+	// ReasonVolumeRefused: a volume is missing, unreadable, belongs to another data server, has no file system of its
+	// own, or another process of the node still serves from it. The message says which.
 	ReasonVolumeRefused = v1alpha1.ReasonVolumeRefused
 	// ReasonVolumeFull: there is no room on a volume for what a new share needs. Other shares are served.
 	ReasonVolumeFull = "VolumeFull"

@@ -14,18 +14,20 @@ import (
 const (
 	// lockEvery is the pause between two tries to take the lock.
 	lockEvery = 50 * time.Millisecond
-	// warnEvery is how often a process warns that it waits.
-	warnEvery = 30 * time.Second
+	// tellAfter is for how long a process waits before it tells so, and tellEvery how often it does then.
+	tellAfter = 3 * time.Second
+	tellEvery = 30 * time.Second
 )
 
-// Take waits until no other process serves from the volumes below a directory, and keeps others away until release. ok is false if the context ended before.
+// Take waits until no other process serves from the volumes below a directory, and keeps others away until release. ok is false if the context ended before. waits is called
+// now and then if that takes longer than usual.
 //
 // A pod that is deleted by force is gone from the API before its processes have ended, and the next one can start on the same node meanwhile. Two
 // ganeshas would know nothing of each other's locks; and the second one puts the recovery records in order, so those of the first, whose clients
 // had not all reclaimed, would be lost, and the clients' locks with them.
 //
 // What can't be locked is served all the same, as a file system without locks. Kubernetes keeps a volume with ReadWriteOnce from other nodes.
-func Take(ctx context.Context, root string, log *slog.Logger) (release func(), ok bool) {
+func Take(ctx context.Context, root string, log *slog.Logger, waits func()) (release func(), ok bool) {
 	file, err := openLock(layout{root: root})
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) { // There are none with Ceph.
@@ -34,7 +36,7 @@ func Take(ctx context.Context, root string, log *slog.Logger) (release func(), o
 		return func() {}, true
 	}
 	release = func() { _ = file.Close() }
-	for warned := (time.Time{}); ; {
+	for next := time.Now().Add(tellAfter); ; {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
 			return release, true
@@ -43,9 +45,9 @@ func Take(ctx context.Context, root string, log *slog.Logger) (release func(), o
 			log.Warn("can't find out whether another process serves from these volumes: they can't be locked", "err", err)
 			return release, true
 		}
-		if time.Since(warned) > warnEvery {
-			warned = time.Now()
-			log.Warn("another process serves from these volumes: this one starts when that has ended. After a deletion by force it takes seconds; if it takes longer, look for that process on this node")
+		if time.Now().After(next) {
+			next = time.Now().Add(tellEvery)
+			waits()
 		}
 		select {
 		case <-ctx.Done():
