@@ -24,11 +24,11 @@ type logLine struct {
 }
 
 func parseLogLine(text string) logLine {
-	_, rest, found := strings.Cut(text, ".nfsd-")
-	if !found {
+	head := strings.SplitN(text, " : ", 4)
+	if len(head) != 4 || !strings.HasPrefix(head[1], "epoch ") {
 		return logLine{message: text}
 	}
-	_, rest, _ = strings.Cut(rest, "] ")
+	_, rest, _ := strings.Cut(head[3], "] ") // The program has the name of its file, which differs in tests.
 	parts := strings.SplitN(rest, " :", 4)
 	if len(parts) != 4 {
 		return logLine{message: text}

@@ -28,6 +28,10 @@ func TestGaneshasLinesKeepTheirWeight(t *testing.T) {
 			"Failed to set PR_SET_IO_FLUSHER due to EPERM, ignoring...", slog.LevelDebug,
 		},
 		"something of the libraries": {"ld.so: whatever", "ld.so: whatever", slog.LevelInfo},
+		"another program's name": {
+			"21/11/2026 14:06:05 : epoch 00003039 : training-0 : ganesha.unsigned-1[main] nfs_start :NFS STARTUP :EVENT :             NFS SERVER INITIALIZED",
+			"NFS SERVER INITIALIZED", slog.LevelInfo,
+		},
 		"a line cut short":           {"21/11/2026 14:06:09 : epoch 1 : h : ganesha.nfsd-1[main] x :A", "21/11/2026 14:06:09 : epoch 1 : h : ganesha.nfsd-1[main] x :A", slog.LevelInfo},
 	}
 	for name, tc := range tests {
