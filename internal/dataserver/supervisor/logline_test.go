@@ -32,7 +32,7 @@ func TestGaneshasLinesKeepTheirWeight(t *testing.T) {
 			"21/11/2026 14:06:05 : epoch 00003039 : training-0 : ganesha.unsigned-1[main] nfs_start :NFS STARTUP :EVENT :             NFS SERVER INITIALIZED",
 			"NFS SERVER INITIALIZED", slog.LevelInfo,
 		},
-		"a line cut short":           {"21/11/2026 14:06:09 : epoch 1 : h : ganesha.nfsd-1[main] x :A", "21/11/2026 14:06:09 : epoch 1 : h : ganesha.nfsd-1[main] x :A", slog.LevelInfo},
+		"a line cut short": {"21/11/2026 14:06:09 : epoch 1 : h : ganesha.nfsd-1[main] x :A", "21/11/2026 14:06:09 : epoch 1 : h : ganesha.nfsd-1[main] x :A", slog.LevelInfo},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
