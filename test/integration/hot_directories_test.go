@@ -42,7 +42,7 @@ var _ = Describe("A FileShare with hot directories", func() {
 		share := builders.FileShare(namespace, "data", "training").Directories("d0").Hot(2, "d0").Build()
 		create(share)
 		Expect(expectShare(namespace, "data", v1alpha1.FileShareHotDirectoriesServed, metav1.ConditionFalse, v1alpha1.ReasonHotDirectoriesUnsupported)).
-			To(And(ContainSubstring("FileServer training has volumes of its own"), ContainSubstring("spec.hotDirectories: "), ContainSubstring("remove that and distribute the files"), ContainSubstring("spec.storage.ceph")))
+			To(And(ContainSubstring("FileServer training has volumes of its own"), ContainSubstring("spec.hotDirectories: "), ContainSubstring("remove the field and distribute the files"), ContainSubstring("spec.storage.ceph")))
 		Eventually(func() metav1.ConditionStatus {
 			loadConfigurations(namespace, "training")
 			keepDirectories(namespace)

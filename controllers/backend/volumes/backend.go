@@ -50,7 +50,7 @@ func (Backend) SnapshotRefusal(fs *v1alpha1.FileServer) string {
 // HotDirectoriesRefusal is there always: a directory is on one volume, which one data server has mounted.
 func (Backend) HotDirectoriesRefusal(fs *v1alpha1.FileServer) string {
 	return fmt.Sprintf("each data server of FileServer %s has volumes of its own (spec.storage.volumes), so only the data server that owns a directory can serve it; "+
-		"remove that and distribute the files over more directories, or make the share on a FileServer with spec.storage.ceph", fs.Name)
+		"remove the field and distribute the files over more directories, or make the share on a FileServer with spec.storage.ceph", fs.Name)
 }
 
 // ExportsPerShare is the number of volumes: each has an export of each share.
