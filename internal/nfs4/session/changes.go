@@ -69,7 +69,9 @@ func (s *Server) awaitChange(ctx context.Context, caller rpc.Caller) (release fu
 		defer timer.Stop()
 		select {
 		case a.alone <- struct{}{}:
-			turn.CancelAt(s.now()) // It does nothing the second time.
+			if inTime { // Canceled a second time it would give back more than it took.
+				turn.CancelAt(s.now())
+			}
 			return s.awaitAlone(ctx, a)
 		case <-timer.C:
 		case <-ctx.Done():
