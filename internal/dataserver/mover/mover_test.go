@@ -148,12 +148,8 @@ func TestAMoveSurvivesTheEndOfItsServersAtEveryStep(t *testing.T) {
 				crashing.crashAt.Store(n)
 				w.run()
 				w.mustHaveMoved(want)
-				if made := crashing.changes.Load(); made < n {
-					if made < 6 {
-						t.Errorf("it made %d changes", made)
-					}
-					t.Skipf("it made %d changes: on a busy machine the move that was counted had copied once more", made)
-				}
+				// The last one can come after the move is over.
+				w.await(fmt.Sprintf("it makes %d changes", n), func() bool { return crashing.changes.Load() >= n })
 			})
 		}
 	}
