@@ -24,14 +24,19 @@ const (
 // of the volume, a power failure, changes on the data server) becomes Missing, until it is found again or the user
 // gives it up.
 func (k *Leader) checkSteadily(ctx context.Context) {
-	ticker := k.Clock.NewTicker(checkEvery)
+	k.every(ctx, checkEvery, k.checkAll)
+}
+
+// every does something once in each period, until the context ends.
+func (s *Service) every(ctx context.Context, period time.Duration, do func(context.Context)) {
+	ticker := s.Clock.NewTicker(period)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			k.checkAll(ctx)
+			do(ctx)
 		}
 	}
 }

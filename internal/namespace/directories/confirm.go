@@ -117,16 +117,7 @@ func (s *Service) Confirm(o *internalv1.ShareDirectory) {
 
 // CheckUnconfirmed reads ShareDirectories that the watch does not deliver, until the context ends.
 func (s *Service) CheckUnconfirmed(ctx context.Context) {
-	ticker := s.Clock.NewTicker(confirmWithin)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			s.checkUnconfirmed(ctx)
-		}
-	}
+	s.every(ctx, confirmWithin, s.checkUnconfirmed)
 }
 
 func (s *Service) checkUnconfirmed(ctx context.Context) {

@@ -131,21 +131,7 @@ func (s *Service) patchHot(ctx context.Context, r *tree.Directory, at *metav1.Ti
 	return nil
 }
 
-// coolSteadily has directories that have cooled down be served by their owners alone again, until the context ends.
-func (k *Leader) coolSteadily(ctx context.Context) {
-	ticker := k.Clock.NewTicker(coolEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			k.coolAll(ctx)
-		}
-	}
-}
-
-// coolAll takes away the records of directories that have cooled down. One that another namespace server renews at this moment stays.
+// coolAll has directories that have cooled down be served by their owners alone again: it takes away their records. One that another namespace server renews at this moment stays.
 func (k *Leader) coolAll(ctx context.Context) {
 	for _, share := range k.Tree.Shares() {
 		for _, r := range k.Tree.Found(share.Name) {

@@ -95,7 +95,7 @@ func (k *Leader) Run(ctx context.Context) {
 	for _, server := range k.Tree.Servers() {
 		k.ServerChanged(server.Name)
 	}
-	workers.Go(func() { k.coolSteadily(ctx) })
+	workers.Go(func() { k.every(ctx, coolEvery, k.coolAll) })
 	k.checkSteadily(ctx)
 	k.mu.Lock()
 	k.queue = nil
