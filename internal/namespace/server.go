@@ -125,7 +125,7 @@ func newServer(config *rest.Config, o Options) (*server, error) {
 	s.service = directories.NewService(directories.Config{
 		Tree: s.tree, Client: api, Owners: s.pool, KubeNamespace: o.KubeNamespace, FileServer: o.FileServer, Replica: o.Replica,
 		Clock: o.Clock, Log: o.Log, Concurrent: o.Changes, Timeout: o.ChangeTimeout, Observe: s.metrics.observeMkdir,
-		Reachable: s.prober.Reachable, List: s.pool.Directories,
+		Reachable: s.prober.Reachable, Answers: s.prober.Answers, List: s.pool.Directories,
 	})
 	s.leader = directories.NewLeader(s.service)
 	s.reachability = &reachability{

@@ -156,7 +156,7 @@ func (w *world) waitOut(t *testing.T, share string, away time.Duration, leave, c
 	leave()
 	back := time.AfterFunc(away, comeBack)
 	defer back.Stop()
-	time.Sleep(2 * time.Second) // So that nothing is answered that was under way.
+	time.Sleep(2500 * time.Millisecond) // So that nothing is answered that was under way, and no mkdir is placed there (probes: 1 s, and 1 s for an answer).
 	waiting := map[string]func(context.Context) []result{
 		"read a file":       w.together(t, twice("cat /mnt/share/a0/file")),
 		"write a file":      w.together(t, twice("echo new > /mnt/share/a0/$(uname -r) && cat /mnt/share/a0/$(uname -r)")),
@@ -169,7 +169,7 @@ func (w *world) waitOut(t *testing.T, share string, away time.Duration, leave, c
 		"read a file":       w.together(t, "cat /mnt/share/a1/file"),
 		"enter a directory": w.together(t, "ls /mnt/share/b1"),
 		"list the share":    w.together(t, "ls /mnt/share"),
-		"make a directory":  w.together(t, "mkdir /mnt/share/other-$(uname -r)"),
+		"make directories":  w.together(t, "cd /mnt/share; for i in 1 2 3 4 5 6; do mkdir other-$(uname -r)-$i || exit 1; done"),
 	}
 	for what, wait := range others {
 		for i, r := range wait(ctx) {

@@ -173,49 +173,6 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	return nfsv4.NFS4_OK
 }
 
-// place chooses the owner of a new directory. The choice counts until it is released, so that directories that are made
-// at the same time are spread.
-func (s *Service) place(share, rel string) (placement.Owner, func(), error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if owner, ok := s.ownerOfLost(share, rel); ok {
-		return owner, func() {}, nil
-	}
-	slots := s.Tree.Slots(share)
-	for i := range slots {
-		slot := tree.Slot{Server: slots[i].Server, Volume: slots[i].Volume}
-		slots[i].Ready = slots[i].Ready && (s.Reachable == nil || s.Reachable(slot.Server))
-		slots[i].ShareDirectories += s.inflight[share][slot]
-		for _, others := range s.inflight {
-			slots[i].Directories += others[slot]
-		}
-	}
-	owner, err := placement.Choose(slots)
-	if err != nil {
-		return placement.Owner{}, nil, fmt.Errorf("place a directory of share %s: %w", share, err)
-	}
-	slot := tree.Slot{Server: owner.Server, Volume: owner.Volume}
-	if s.inflight[share] == nil {
-		s.inflight[share] = map[tree.Slot]int{}
-	}
-	s.inflight[share][slot]++
-	released := false
-	return owner, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if released {
-			return
-		}
-		released = true
-		if s.inflight[share][slot]--; s.inflight[share][slot] == 0 {
-			delete(s.inflight[share], slot)
-		}
-		if len(s.inflight[share]) == 0 {
-			delete(s.inflight, share)
-		}
-	}, nil
-}
-
 // claim creates the ShareDirectory, which is the lock on the path. If it exists, claim returns NFS4ERR_EXIST when the
 // other directory can be looked up. For a rename (which looks at it again) it does so, too, when the other one is not finished in time.
 func (s *Service) claim(ctx context.Context, share *tree.Share, rel string, spec internalv1.ShareDirectorySpec) (*internalv1.ShareDirectory, nfsv4.Nfsstat4) {

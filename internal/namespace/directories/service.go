@@ -51,6 +51,8 @@ type Config struct {
 	Concurrent int
 	// Reachable reports whether a data server answers; only these get new directories. nil: all answer.
 	Reachable func(server string) bool
+	// Answers reports whether a data server has answered its last probe; while there are such, only these get new directories. nil: all have.
+	Answers func(server string) bool
 	// List lists the directories of a share down to a depth, on shared storage. If it is nil or returns
 	// listing.ErrNotOffered, they are listed through NFS.
 	List func(ctx context.Context, address, share string, depth int32) ([]listing.Directory, error)

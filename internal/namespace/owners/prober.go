@@ -65,12 +65,18 @@ func NewProber(owners func() map[string]string, null func(context.Context, strin
 	}
 }
 
-// Reachable tells whether a data server answered the last probe.
+// Reachable is false for a data server that is down. One that missed a single probe still counts as reachable.
 func (p *Prober) Reachable(server string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, down := p.down[server]
 	return !down
+}
+
+// Answers tells whether a data server answered its last probe. It is false for one that was never probed.
+func (p *Prober) Answers(server string) bool {
+	answer, _ := p.Answer(server)
+	return answer == Answers
 }
 
 // Answer tells whether a data server answers, and since when it is silent: the time of the first probe that it missed.
