@@ -158,7 +158,7 @@ func (r *Reconciler) grow(ctx context.Context, o *observed, d decision) error {
 	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: *d.grow}
 	// As Kubernetes' resizer does: a ResourceQuota counts the larger one of request and allocation.
 	claim.Status.AllocatedResources = corev1.ResourceList{corev1.ResourceStorage: *d.grow}
-	if err := r.Client.Status().Patch(ctx, claim, client.MergeFrom(o.claim)); err != nil {
+	if err := r.Client.Status().Patch(ctx, claim, client.MergeFromWithOptions(o.claim, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("writing the size of claim %s/%s: %w", o.claim.Namespace, o.claim.Name, err)
 	}
 	return nil

@@ -59,3 +59,41 @@ func TestAQuotaIsRaisedOnlyAfterTheClaimHasItAllocated(t *testing.T) {
 		t.Errorf("allocated are %s, and the share has a quota of %s", allocated.String(), share.Spec.Quota.Size)
 	}
 }
+
+// A claim of this name that was made again meanwhile has asked for another size.
+func TestASizeIsWrittenOnlyIntoTheClaimThatWasSeen(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	o := kept(func(o *observed) { quotaIs(o, "20Gi", "20Gi", "") })
+	o.claim.ResourceVersion, o.volume.ResourceVersion = "", ""
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(o.claim, o.volume).WithStatusSubresource(o.claim).Build()
+	r := &Reconciler{Client: c, Live: c}
+	for _, object := range []client.Object{o.claim, o.volume} {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := o.claim.DeepCopy()
+	again.UID, again.ResourceVersion = "another", ""
+	if err := c.Delete(t.Context(), o.claim.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	d := decide(o)
+	if d.grow == nil {
+		t.Fatalf("nothing grows: %+v", d)
+	}
+	if err := r.execute(t.Context(), o, d); err == nil {
+		t.Error("the other claim is written")
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(again), again); err != nil {
+		t.Fatal(err)
+	}
+	if allocated, is := again.Status.AllocatedResources[corev1.ResourceStorage]; is {
+		t.Errorf("the other claim has %s allocated", allocated.String())
+	}
+}

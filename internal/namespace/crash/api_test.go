@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -233,19 +234,40 @@ func (s *statusClient) Patch(ctx context.Context, o client.Object, patch client.
 		return err
 	}
 	known := d.DeepCopy()
-	known.ResourceVersion = "" // a merge patch has no lock but the UID in it
-	err = s.c.write(ctx, "API patch ", known, func(next *internalv1.ShareDirectory) error {
-		uid := next.UID
-		if err := json.Unmarshal(body, next); err != nil {
-			return apierrors.NewBadRequest(err.Error())
-		}
-		if next.UID != uid {
-			return apierrors.NewConflict(resource, next.Name, fmt.Errorf("the UID is %s", uid))
-		}
-		return nil
-	})
+	known.ResourceVersion = "" // It has no lock but the test of the UID.
+	err = s.c.write(ctx, "API patch ", known, func(next *internalv1.ShareDirectory) error { return applyToStatus(patch.Type(), body, next) })
 	if err == nil {
 		known.DeepCopyInto(d)
 	}
 	return err
+}
+
+// applyToStatus is what the API server does with a JSON patch of a status (internal/sameobject).
+func applyToStatus(kind types.PatchType, body []byte, next *internalv1.ShareDirectory) error {
+	var operations []struct {
+		Op, Path string
+		Value    any
+	}
+	if err := json.Unmarshal(body, &operations); err != nil || kind != types.JSONPatchType {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s: %v", kind, err))
+	}
+	set := map[string]any{}
+	for _, o := range operations {
+		field, isStatus := strings.CutPrefix(o.Path, "/status/")
+		switch {
+		case o.Op == "add" && isStatus && !reflect.ValueOf(next.Status).IsZero():
+			set[field] = o.Value
+		case o.Op == "test" && o.Path == "/metadata/uid" && o.Value == string(next.UID):
+		default:
+			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0, false)
+		}
+	}
+	fields, err := json.Marshal(set)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if err := json.Unmarshal(fields, &next.Status); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
 }

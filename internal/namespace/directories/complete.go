@@ -124,9 +124,7 @@ func (k *Leader) completeCopies(ctx context.Context, share *tree.Share, director
 	if err != nil || !all {
 		return err
 	}
-	var patch statusPatch
-	patch.Status.ObservedGeneration = &directory.Generation
-	return k.patchStatus(ctx, directory, patch)
+	return k.patchStatus(ctx, directory, map[string]any{"observedGeneration": directory.Generation})
 }
 
 // completeRemoving deletes the ShareDirectory of a removed directory, and undoes a removal that did not happen.

@@ -54,7 +54,7 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	server.Status.Conditions = builders.ReadyConditions()
 	tr.SetServer(server)
 	if serves {
-		tr.SetExport(builders.ShareExport("ns", "fs", "s", "fs-0"))
+		tr.SetExport(exportOn("fs-0"))
 	}
 	dial := owners.MutualTLS(ownertest.Identities(t), func(string) string { return naming.DataServerTLSName(ownertest.FileServerUID, "fs-0") })
 	pool := owners.NewPool("test", func(string) string { return "owner" }, dial, slog.New(slog.DiscardHandler))
@@ -66,11 +66,18 @@ func newWorld(t *testing.T, layout v1alpha1.ShareLayout, serves bool) *world {
 	}))
 	w.leader.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[task]())
 	t.Cleanup(w.leader.queue.ShutDown)
-	if err := w.leader.Client.Create(t.Context(), builders.ShareExport("ns", "fs", "s", "fs-0")); err != nil {
+	if err := w.leader.Client.Create(t.Context(), exportOn("fs-0")); err != nil {
 		t.Fatal(err)
 	}
 	w.leader.unfinished, w.leader.scanned = map[task]unfinished{}, map[task]string{}
 	return w
+}
+
+// exportOn is the export of the share on a data server, as the API has it.
+func exportOn(server string) *internalv1.ShareExport {
+	export := builders.ShareExport("ns", "fs", "s", server)
+	export.UID = types.UID("export-" + server)
+	return export
 }
 
 // watched has the leader learn of each change of a ShareDirectory, as from a watch.

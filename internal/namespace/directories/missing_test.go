@@ -183,7 +183,7 @@ func TestARetainedDirectoryIsLookedForAndNotMade(t *testing.T) {
 func TestAnotherRootOfASingleShareIsMissing(t *testing.T) {
 	w := newWorld(t, v1alpha1.LayoutSingle, true)
 	rootIs := func(id string) {
-		export := builders.ShareExport("ns", "fs", "s", "fs-0")
+		export := exportOn("fs-0")
 		export.Status.RootIDs = []string{id}
 		w.leader.Tree.SetExport(export)
 	}

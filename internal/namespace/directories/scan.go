@@ -3,7 +3,6 @@ package directories
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,14 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/internal/sameobject"
 )
 
 // adoptParallel is how many ShareDirectories of one volume are written at a time.
@@ -154,40 +152,13 @@ func (k *Leader) reportInventory(ctx context.Context, share *tree.Share, server 
 	if equality.Semantic.DeepEqual(found, export.Inventory) {
 		return nil
 	}
-	// Write this field only: the data server writes the rest of the status. The UID protects a newer object of this
-	// name.
-	var patch inventoryPatch
-	patch.Metadata.UID = export.UID
-	patch.Status.Inventory = inventoryInPatch{&found, found.OccupiedVolumes, found.Misplaced, found.MisplacedCount, found.Skipped, found.SkippedCount}
-	text, err := json.Marshal(patch)
-	if err != nil {
-		return fmt.Errorf("encode the inventory of share %s: %w", share.Name, err)
-	}
+	// This field only: the data server writes the rest of the status, which is there, because it serves the export.
 	object := &internalv1.ShareExport{ObjectMeta: metav1.ObjectMeta{Namespace: k.KubeNamespace, Name: naming.ShareExport(share.Name, server)}}
-	err = k.Client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, text))
+	err := sameobject.PatchStatus(ctx, k.Client, object, export.UID, map[string]any{"inventory": found})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("tell what data server %s has of share %s: %w", server, share.Name, err)
 	}
 	return nil
-}
-
-// inventoryPatch is a merge patch that replaces an inventory: removed fields must be null in it.
-type inventoryPatch struct {
-	Metadata struct {
-		UID types.UID `json:"uid"`
-	} `json:"metadata"`
-	Status struct {
-		Inventory inventoryInPatch `json:"inventory"`
-	} `json:"status"`
-}
-
-type inventoryInPatch struct {
-	*internalv1.ShareInventory
-	OccupiedVolumes []int32                         `json:"occupiedVolumes"`
-	Misplaced       []internalv1.MisplacedDirectory `json:"misplaced"`
-	MisplacedCount  *int32                          `json:"misplacedCount"`
-	Skipped         []string                        `json:"skipped"`
-	SkippedCount    *int32                          `json:"skippedCount"`
 }
 
 // reportRoot sets the attributes of an export's root to those that clients set on the share's root: the volume may be

@@ -117,7 +117,7 @@ func (w *world) inCeph() {
 		}
 		server.Status.Conditions = builders.ReadyConditions()
 		w.leader.Tree.SetServer(server)
-		w.leader.Tree.SetExport(builders.ShareExport("ns", "fs", "s", name))
+		w.leader.Tree.SetExport(exportOn(name))
 	}
 }
 

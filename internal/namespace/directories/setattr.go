@@ -2,21 +2,20 @@ package directories
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/internal/sameobject"
 )
 
 // SetAttributes implements operations.Mutator. Owner, group and mode of a directory above the depth are in its
@@ -172,20 +171,6 @@ func (s *Service) updateCopies(ctx context.Context, share *tree.Share, directory
 	return all, group.Wait()
 }
 
-// statusPatch is the part of a ShareDirectory's status that setTimes writes, whatever else others write at the same time.
-type statusPatch struct {
-	// Metadata has the object's UID: the API refuses a patch for another.
-	Metadata struct {
-		UID types.UID `json:"uid"`
-	} `json:"metadata"`
-	Status struct {
-		ModifiedTime       string `json:"modifiedTime,omitempty"`
-		ChangedTime        string `json:"changedTime,omitempty"`
-		AccessedTime       string `json:"accessedTime,omitempty"`
-		ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	} `json:"status"`
-}
-
 // setTimes writes times that a client sets at a moment, and the time of the change. That time never goes back, even if clocks do.
 func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings, current *int64, now time.Time) error {
 	now = latest(now, entry.Changed)
@@ -198,14 +183,14 @@ func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *in
 		}
 		return tree.FormatTime(t.Time)
 	}
-	var patch statusPatch
-	patch.Status.ChangedTime = tree.FormatTime(now)
-	patch.Status.ModifiedTime = at(settings.Modify, entry.Modified)
+	set := map[string]any{"changedTime": tree.FormatTime(now), "modifiedTime": at(settings.Modify, entry.Modified)}
 	if settings.Access != nil {
-		patch.Status.AccessedTime = at(settings.Access, entry.Accessed)
+		set["accessedTime"] = at(settings.Access, entry.Accessed)
 	}
-	patch.Status.ObservedGeneration = current
-	return s.patchStatus(ctx, directory, patch)
+	if current != nil {
+		set["observedGeneration"] = *current
+	}
+	return s.patchStatus(ctx, directory, set)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -215,14 +200,17 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-func (s *Service) patchStatus(ctx context.Context, directory *internalv1.ShareDirectory, patch statusPatch) error {
-	patch.Metadata.UID = directory.UID
-	body, err := json.Marshal(patch)
-	if err != nil {
-		return fmt.Errorf("encode a status: %w", err)
+// patchStatus sets fields of a directory's status, whatever else others write at the same time. If the directory was removed and made again
+// meanwhile, the error is a conflict.
+func (s *Service) patchStatus(ctx context.Context, directory *internalv1.ShareDirectory, set map[string]any) error {
+	if equality.Semantic.DeepEqual(directory.Status, internalv1.ShareDirectoryStatus{}) {
+		// It was written by others, who can't write its status: what it is in has to be there first.
+		if err := s.setState(ctx, directory, directory.State()); err != nil {
+			return err
+		}
 	}
-	if err := s.Client.Status().Patch(ctx, directory, client.RawPatch(types.MergePatchType, body)); err != nil {
-		return fmt.Errorf("set times of %s of share %s: %w", directory.Spec.Path, directory.Spec.FileShareRef.Name, err)
+	if err := sameobject.PatchStatus(ctx, s.Client, directory, directory.UID, set); err != nil {
+		return fmt.Errorf("write the status of %s of share %s: %w", directory.Spec.Path, directory.Spec.FileShareRef.Name, err)
 	}
 	s.Tree.SetDirectory(directory)
 	return nil

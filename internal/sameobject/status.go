@@ -1,0 +1,52 @@
+package sameobject
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// operation is one of a JSON patch (RFC 6902). The API server does all of them or none.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// PatchStatus sets fields of an object's status, by their names in JSON, and replaces their values as a whole. Other fields stay as they are,
+// whoever writes them at the same time. If the name is that of another object by now, nothing is written, and the error is a conflict; it is one,
+// too, if the object has no status at all. object gets the answer.
+func PatchStatus(ctx context.Context, c client.StatusClient, object client.Object, uid types.UID, fields map[string]any) error {
+	operations := []operation{{"test", "/metadata/uid", uid}}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		operations = append(operations, operation{"add", "/status/" + name, fields[name]})
+	}
+	body, err := json.Marshal(operations)
+	if err != nil {
+		return fmt.Errorf("encode a status: %w", err)
+	}
+	err = c.Status().Patch(ctx, object, client.RawPatch(types.JSONPatchType, body))
+	if doesNotApply(err) {
+		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), fmt.Errorf("it is another object than %s, or has no status: %w", uid, err))
+	}
+	return err
+}
+
+// doesNotApply tells whether the API server could not do the operations. It says so in general words; of an object that is not valid it names the
+// fields.
+func doesNotApply(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
+}
