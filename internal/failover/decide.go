@@ -28,6 +28,10 @@ const (
 	returnWait = 2 * time.Minute
 	// stewardWait is how long the steward of a node that shows signs of life has for its answer.
 	stewardWait = 5 * time.Second
+	// goneWait is how long a fence stays after its Node was deleted: as long as Ceph keeps the clients out that the steward has put into the blocklist.
+	goneWait = 30 * 24 * time.Hour
+	// maxGone is how many such fences stay: the Steward has all clients of each. The oldest ones go.
+	maxGone = 8
 	// progressLimit is how long one failover holds back those of other nodes.
 	progressLimit = 10 * time.Minute
 	// startLimit is how long a data server may take to serve on another node before a refusal is reported.
@@ -49,13 +53,15 @@ func Decide(in Input) Plan {
 			p.continueWith(fence)
 		}
 	}
+	p.forgetGone()
 	servers := slices.Clone(in.Servers)
 	slices.SortFunc(servers, func(a, b Server) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name)) })
 	for _, server := range servers {
 		p.consider(server)
 	}
 	for _, fence := range p.plan.Fences {
-		if !in.ByPower { // There its taints do, or nothing begins.
+		// By power its taints do, or nothing begins. A Node that is deleted gets no pod.
+		if _, exists := in.Nodes[fence.Node]; exists && !in.ByPower {
 			p.plan.KeepOff = append(p.plan.KeepOff, fence.Node)
 		}
 	}
@@ -107,17 +113,46 @@ func (p *planner) continueWith(fence Fence) {
 		p.plan.Fences = append(p.plan.Fences, fence)
 		if p.shows(fence.Node) {
 			p.again(returnWait)
+		} else if p.isGone(fence) {
+			p.again(goneWait - p.Now.Sub(deletedAt(fence)))
 		}
 	}
 }
 
-// hasEnded reports whether a fenced pod that is deleted in the API has certainly ended on its node.
+// isGone reports whether the Node of a fence is deleted.
+func (p *planner) isGone(fence Fence) bool {
+	_, exists := p.Nodes[fence.Node]
+	return !exists
+}
+
+// forgetGone drops the oldest fences of Nodes that are deleted, if there are too many.
+func (p *planner) forgetGone() {
+	isOver := func(fence Fence) bool {
+		server, _ := p.server(fence.Server)
+		return p.isGone(fence) && server.Pod.UID != fence.PodUID
+	}
+	var ended []time.Time
+	for _, fence := range p.plan.Fences {
+		if isOver(fence) {
+			ended = append(ended, deletedAt(fence))
+		}
+	}
+	if p.ByPower || len(ended) <= maxGone {
+		return
+	}
+	slices.SortFunc(ended, time.Time.Compare)
+	oldest := ended[len(ended)-maxGone]
+	p.plan.Fences = slices.DeleteFunc(p.plan.Fences, func(fence Fence) bool { return isOver(fence) && deletedAt(fence).Before(oldest) })
+}
+
+// hasEnded reports whether a fenced pod that is deleted in the API has certainly ended on its node, or need not be kept out any more.
 func (p *planner) hasEnded(fence Fence) bool {
 	node, exists := p.Nodes[fence.Node]
 	if !exists {
-		return true // An administrator, or the cloud, has removed the machine.
+		// Whoever has deleted it need not have stopped the machine, and a kubelet that is cut off from the API goes on with its pods.
+		return p.Now.Sub(deletedAt(fence)) >= goneWait
 	}
-	rebooted := node.Ready && node.BootID != fence.BootID
+	rebooted := node.Ready && fence.BootID != "" && node.BootID != fence.BootID
 	return rebooted || node.Ready && node.Renewed.Sub(deletedAt(fence)) >= returnWait
 }
 

@@ -263,7 +263,18 @@ func TestARequestEndsWhenItHasNoObject(t *testing.T) {
 			f.Fenced = cut
 			node(in, "n2", func(n *Node) { n.BootID = "new" })
 		}, false},
-		"fenced and deleted, the Node is deleted": {func(in *Input, f *Fence) { in.Servers[2].Pod = Pod{}; f.Fenced = cut; delete(in.Nodes, "n2") }, false},
+		"fenced and deleted, the Node is deleted, and the machine may run": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced, in.Now = Pod{}, cut, cut.Add(29*24*time.Hour)
+			delete(in.Nodes, "n2")
+		}, true},
+		"fenced and deleted, the Node is deleted for as long as Ceph keeps clients out": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced, in.Now = Pod{}, cut, cut.Add(31*24*time.Hour)
+			delete(in.Nodes, "n2")
+		}, false},
+		"fenced and deleted without a Node, whose kubelet makes it again": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced, f.BootID = Pod{}, cut, ""
+			node(in, "n2", func(n *Node) { n.Renewed = cut.Add(time.Minute) })
+		}, true},
 		"fenced and deleted, the kubelet works a minute": {func(in *Input, f *Fence) {
 			in.Servers[2].Pod, f.Fenced = Pod{}, cut
 			node(in, "n2", func(n *Node) { n.Renewed = cut.Add(time.Minute) })
@@ -293,8 +304,12 @@ func TestARequestEndsWhenItHasNoObject(t *testing.T) {
 			tc.change(&in, &fence)
 			in.Fences = []Fence{fence}
 			plan := Decide(in)
-			if stays := len(plan.Fences) == 1; stays != tc.stays || len(plan.KeepOff) != len(plan.Fences) || len(plan.Delete) != 0 {
+			_, isNode := in.Nodes["n2"] // There is nothing to keep off, and no pod could.
+			if stays := len(plan.Fences) == 1; stays != tc.stays || (len(plan.KeepOff) == 1) != (stays && isNode) || len(plan.Delete) != 0 {
 				t.Errorf("stays: %v, %+v", stays, plan)
+			}
+			if tc.stays && !isNode && plan.Again == 0 {
+				t.Error("it never ends")
 			}
 		})
 	}
@@ -371,5 +386,48 @@ func TestAStewardOnTheLostNodeMoves(t *testing.T) {
 	in.Now = in.Now.Add(6 * time.Second)
 	if plan := Decide(in); len(plan.Evict) != 1 {
 		t.Errorf("no answer for 6 s: %+v", plan)
+	}
+}
+
+// gone has a data server be served elsewhere, from a node that is deleted.
+func gone(in Input, i int, node string, requested time.Time) Input {
+	fence := fenceOf(in, i)
+	fence.PodUID, fence.Node, fence.BootID = "uid-on-"+node, node, "boot-"+node
+	fence.Requested, fence.Fenced, fence.Deleted = requested, requested, requested
+	in.Fences = append(slices.Clone(in.Fences), fence)
+	return in
+}
+
+func TestADeletedNodeIsNotTheNextLoss(t *testing.T) {
+	in := gone(lost(world(8*time.Second), 2), 1, "n9", cut.Add(-48*time.Hour))
+	if plan := Decide(in); len(plan.Fences) != 2 || len(plan.Refused) != 0 {
+		t.Errorf("it keeps the next node from being failed over: %+v", plan)
+	}
+	in.Servers[1].Serving = false
+	if plan := Decide(in); plan.Refused["training-2"].Reason != TooManyNodesUnhealthy {
+		t.Errorf("its data server does not serve elsewhere yet: %+v", plan)
+	}
+}
+
+// The Steward has an answer with all clients for each.
+func TestFewDeletedNodesAreRemembered(t *testing.T) {
+	in := world(time.Hour)
+	for i := range 2 * maxGone {
+		in = gone(in, 1, "n-gone-"+string(rune('a'+i)), cut.Add(time.Duration(i)*time.Minute))
+		if i < 2*maxGone-1 { // The status has the last one only.
+			in.Fences[i].Deleted = time.Time{}
+		}
+	}
+	in.Fences = append(in.Fences, fenceOf(in, 2))
+	in.Fences[2*maxGone].PodUID, in.Fences[2*maxGone].Fenced, in.Fences[2*maxGone].Deleted = "uid-lost", cut, cut
+	node(&in, "n2", func(n *Node) { n.Ready = false })
+	plan := Decide(in)
+	if len(plan.Fences) != maxGone+1 {
+		t.Fatalf("%d stay: %+v", len(plan.Fences), plan.Fences)
+	}
+	for _, fence := range plan.Fences {
+		if fence.Node != "n2" && fence.Requested.Before(cut.Add(maxGone*time.Minute)) {
+			t.Errorf("an earlier one stays: %+v", fence)
+		}
 	}
 }

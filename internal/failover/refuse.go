@@ -104,13 +104,17 @@ func (p *planner) refuseReport(server Server) Refusal {
 func (p *planner) refuseOther(server Server) (Refusal, time.Duration) {
 	for _, fence := range p.plan.Fences {
 		began := p.Now.Sub(fence.Requested)
-		moving, exists := p.server(fence.Server)
-		isDone := !exists || moving.Serving && moving.Pod.UID != fence.PodUID
-		if fence.Node != server.Pod.Node && !isDone && began < progressLimit && began > -ahead {
+		if fence.Node != server.Pod.Node && !p.isServedElsewhere(fence) && began < progressLimit && began > -ahead {
 			return Refusal{AnotherInProgress, fmt.Sprintf("the failover of %s from node %s is not done", fence.Server, fence.Node)}, progressLimit - began
 		}
 	}
 	return Refusal{}, 0
+}
+
+// isServedElsewhere reports whether the data server of a fence serves from another pod, or is removed.
+func (p *planner) isServedElsewhere(fence Fence) bool {
+	server, exists := p.server(fence.Server)
+	return !exists || server.Serving && server.Pod.UID != fence.PodUID
 }
 
 func (p *planner) refuseCoolDown(server Server) (Refusal, time.Duration) {
@@ -156,7 +160,9 @@ func (p *planner) refuseUnhealthy(Server) (Refusal, time.Duration) {
 		look(pod.Node)
 	}
 	for _, fence := range p.plan.Fences {
-		unhealthy[fence.Node] = true
+		if !p.isGone(fence) || !p.isServedElsewhere(fence) { // Such a node is no part of the cluster any more.
+			unhealthy[fence.Node] = true
+		}
 	}
 	var names []string
 	for node, is := range unhealthy {

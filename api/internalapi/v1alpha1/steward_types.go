@@ -48,7 +48,7 @@ type StewardSpec struct {
 	Ceph StewardCeph `json:"ceph,omitzero"`
 
 	// fences are pods of data servers whose Ceph clients must be blocked, and stay blocked as long as the entry exists.
-	// The operator adds an entry when a node is lost, and removes it when the pod has certainly ended.
+	// The operator adds an entry when a node is lost, and removes it when the pod has certainly ended; if its Node is deleted, 30 days later.
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=map
 	// +listMapKey=podUID

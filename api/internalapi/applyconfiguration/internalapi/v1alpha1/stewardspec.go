@@ -17,7 +17,7 @@ type StewardSpecApplyConfiguration struct {
 	// ceph is the Ceph file system in which the steward makes directories.
 	Ceph *StewardCephApplyConfiguration `json:"ceph,omitempty"`
 	// fences are pods of data servers whose Ceph clients must be blocked, and stay blocked as long as the entry exists.
-	// The operator adds an entry when a node is lost, and removes it when the pod has certainly ended.
+	// The operator adds an entry when a node is lost, and removes it when the pod has certainly ended; if its Node is deleted, 30 days later.
 	Fences []PodFenceApplyConfiguration `json:"fences,omitempty"`
 }
 
