@@ -33,6 +33,7 @@ const (
 	killSupervisor     = "supervisor killed"
 	killNamespace      = "namespace server killed"
 	killOperator       = "operator killed"
+	deleteOperator     = "operator's pod deleted"
 	killSteward        = "steward killed"
 	deleteDataServer   = "data server's pod deleted"
 	forceDataServer    = "data server's pod deleted by force"
@@ -82,6 +83,7 @@ func newMishaps(ctx context.Context, seed uint64, rare bool) *mishaps {
 	GinkgoHelper()
 	m := &mishaps{random: rand.New(rand.NewPCG(seed, 26)), turns: map[string]int{}}
 	dataServers, namespaces := naming.SelectDataServers(fileServer), naming.SelectNamespaceServers(fileServer)
+	operators := map[string]string{"app.kubernetes.io/name": "howdah"}
 	process := func(what, namespace string, labels map[string]string, program string) mishap {
 		return mishap{what, func(ctx context.Context, m *mishaps) string {
 			pod := m.pick(ctx, namespace, labels)
@@ -93,10 +95,10 @@ func newMishaps(ctx context.Context, seed uint64, rare bool) *mishaps {
 			return pod.Name
 		}}
 	}
-	pod := func(what string, labels map[string]string, flags ...string) mishap {
+	pod := func(what, namespace string, labels map[string]string, flags ...string) mishap {
 		return mishap{what, func(ctx context.Context, m *mishaps) string {
-			pod := m.pick(ctx, c.Namespace, labels)
-			output, err := c.Kubectl(ctx, append([]string{"delete", "pod", pod.Name, "--wait=false"}, flags...)...)
+			pod := m.pick(ctx, namespace, labels)
+			output, err := c.Kubectl(ctx, append([]string{"delete", "pod", pod.Name, "--namespace", namespace, "--wait=false"}, flags...)...)
 			Expect(err).NotTo(HaveOccurred(), output)
 			return pod.Name
 		}}
@@ -105,10 +107,12 @@ func newMishaps(ctx context.Context, seed uint64, rare bool) *mishaps {
 		process(killGanesha, c.Namespace, dataServers, "ganesha.nfsd"),
 		process(killSupervisor, c.Namespace, dataServers, "howdah"),
 		process(killNamespace, c.Namespace, namespaces, "howdah"),
-		process(killOperator, operator, map[string]string{"app.kubernetes.io/name": "howdah"}, "howdah"),
-		pod(deleteDataServer, dataServers),
-		pod(forceDataServer, dataServers, "--force", "--grace-period=0"),
-		pod(deleteNamespace, namespaces),
+		process(killOperator, operator, operators, "howdah"),
+		// It also gives kubelet a new pod, which starts at once: one that was killed 5 times or more in a row waits up to 5 minutes.
+		pod(deleteOperator, operator, operators),
+		pod(deleteDataServer, c.Namespace, dataServers),
+		pod(forceDataServer, c.Namespace, dataServers, "--force", "--grace-period=0"),
+		pod(deleteNamespace, c.Namespace, namespaces),
 	}
 	stewards := &corev1.PodList{}
 	Expect(c.List(ctx, stewards, client.InNamespace(c.Namespace), client.MatchingLabels(naming.SelectSteward(fileServer)))).To(Succeed())
