@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -172,13 +173,45 @@ var (
 // operator's, and is not done.
 func (o *observed) readRollouts(ctx context.Context, c client.Reader, turns *turns) error {
 	self := o.progress()
-	if o.statefulSet == nil || isComplete(o.statefulSet) || self.Cause != rollout.Operator {
+	if o.statefulSet == nil || self.Cause != rollout.Operator || isDone(o.statefulSet, o.hasOutdatedPods(), self.FileServer == turns.holder()) {
 		turns.leave(self.FileServer)
 		return nil
 	}
-	others, err := readProgress(ctx, c, client.ObjectKeyFromObject(o.fileServer))
-	o.rolloutHeldBy = rollout.HeldBy(self, others, turns.holder())
+	holder := turns.holder()
+	others, err := readProgress(ctx, c, client.ObjectKeyFromObject(o.fileServer), holder)
+	o.rolloutHeldBy = rollout.HeldBy(self, others, holder)
 	return err
+}
+
+// isDone tells whether nothing is left of a change of the pods. If one is taken back before all pods had it, the StatefulSet calls the earlier
+// revision that of all pods at once. outdated: there are pods with another one. holds: the FileServer began last, so the last pod must be ready, too.
+func isDone(set *appsv1.StatefulSet, outdated, holds bool) bool {
+	return isComplete(set) && !outdated && (!holds || set.Status.ReadyReplicas >= ptr.Deref(set.Spec.Replicas, 1))
+}
+
+// isOutdated leaves out pods that are being stopped: on a lost node that takes until the node is back.
+func isOutdated(pod *corev1.Pod, set *appsv1.StatefulSet) bool {
+	return pod.DeletionTimestamp == nil && pod.Labels[appsv1.StatefulSetRevisionLabel] != set.Status.UpdateRevision
+}
+
+func (o *observed) hasOutdatedPods() bool {
+	for _, pod := range o.pods {
+		if isOutdated(&pod, o.statefulSet) {
+			return true
+		}
+	}
+	return false
+}
+
+// haveOutdated is hasOutdatedPods for another FileServer. It matters where its change looks complete, and most have as many pods with the newest
+// revision as there are.
+func haveOutdated(ctx context.Context, c client.Reader, set *appsv1.StatefulSet, fileServer string) (bool, error) {
+	if !isComplete(set) || set.Status.UpdatedReplicas >= set.Status.Replicas {
+		return false, nil
+	}
+	var pods corev1.PodList
+	err := c.List(ctx, &pods, client.InNamespace(set.Namespace), client.MatchingLabels(naming.SelectDataServers(fileServer)), client.UnsafeDisableDeepCopy)
+	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return isOutdated(&pod, set) }), err
 }
 
 // progress is how far the change of this FileServer's pods is.
@@ -194,8 +227,8 @@ func recordOf(set *appsv1.StatefulSet) rollout.Record {
 	return rollout.ParseRecord(set.Annotations[v1alpha1.RolloutAnnotation])
 }
 
-// readProgress reads how far the changes of all other FileServers are.
-func readProgress(ctx context.Context, c client.Reader, except types.NamespacedName) (others []rollout.Progress, err error) {
+// readProgress reads how far the changes of all other FileServers are. holder is the one that began last.
+func readProgress(ctx context.Context, c client.Reader, except types.NamespacedName, holder string) (others []rollout.Progress, err error) {
 	var list appsv1.StatefulSetList
 	if err := c.List(ctx, &list, client.MatchingLabels{v1alpha1.ComponentLabel: naming.ComponentDataServer}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
@@ -203,7 +236,14 @@ func readProgress(ctx context.Context, c client.Reader, except types.NamespacedN
 	for i := range list.Items {
 		set := &list.Items[i]
 		key := types.NamespacedName{Namespace: set.Namespace, Name: set.Labels[v1alpha1.FileServerLabel]}
-		if key == except || isComplete(set) {
+		if key == except || isComplete(set) && recordOf(set).Cause != rollout.Operator {
+			continue
+		}
+		outdated, err := haveOutdated(ctx, c, set, key.Name)
+		if err != nil {
+			return nil, err
+		}
+		if isDone(set, outdated, key.String() == holder) {
 			continue
 		}
 		var fs v1alpha1.FileServer
@@ -301,7 +341,7 @@ func (r *Reconciler) replacePod(ctx context.Context, o *observed, d decision) (w
 	if !plan.Healing && recordOf(o.statefulSet).Cause == rollout.Operator {
 		self := o.progress()
 		first, err := r.turns.take(self.FileServer, func(holder string) (string, error) {
-			others, err := readProgress(ctx, r.Client, client.ObjectKeyFromObject(o.fileServer))
+			others, err := readProgress(ctx, r.Client, client.ObjectKeyFromObject(o.fileServer), holder)
 			return rollout.HeldBy(self, others, holder), err
 		})
 		if err != nil || !first {

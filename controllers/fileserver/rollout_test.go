@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -368,5 +369,78 @@ func TestARolloutThatCanNotBeginGivesItsTurnBack(t *testing.T) {
 		if holds := r.turns.holder() == "ns/fs"; holds != (refusal == nil) {
 			t.Errorf("%s: it holds the turn: %v (%v)", name, holds, err)
 		}
+	}
+}
+
+// A change that was taken back before all data servers had it: the StatefulSet calls the earlier revision that of all pods at once.
+func TestAChangeIsTakenBackInOneFileServerAtATime(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := func(name, current string, updated, ready int32) *appsv1.StatefulSet {
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: naming.SelectDataServers(name), Annotations: map[string]string{
+			v1alpha1.RolloutAnnotation: rollout.Record{Template: "t", Cause: rollout.Operator}.String(),
+		}}}
+		set.Spec.Replicas = ptr.To[int32](2)
+		set.Status = appsv1.StatefulSetStatus{Replicas: 2, ReadyReplicas: ready, UpdatedReplicas: updated, CurrentRevision: current, UpdateRevision: "old"}
+		return set
+	}
+	pods := func(name string, revisions ...string) (pods []corev1.Pod) {
+		for i, revision := range revisions {
+			labels := naming.SelectDataServers(name)
+			labels[appsv1.StatefulSetRevisionLabel] = revision
+			pods = append(pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: naming.DataServer(name, int32(i)), Labels: labels}})
+		}
+		return pods
+	}
+	ending := func(pods []corev1.Pod) []corev1.Pod {
+		pods[1].DeletionTimestamp, pods[1].Finalizers = &metav1.Time{Time: noon}, []string{"x/y"}
+		return pods
+	}
+	for name, tc := range map[string]struct {
+		set    *appsv1.StatefulSet
+		pods   []corev1.Pod
+		holder string
+		// held is what the other FileServer waits for, next is the one with the turn after this one has looked.
+		held, next string
+	}{
+		"half of them have the change":                      {set("b", "old", 1, 2), pods("b", "old", "new"), "", "ns/b", ""},
+		"half of them have the change, and it has the turn": {set("b", "old", 1, 2), pods("b", "old", "new"), "ns/b", "ns/b", "ns/b"},
+		"the last one is being started":                     {set("b", "old", 2, 1), pods("b", "old", "old"), "ns/b", "ns/b", "ns/b"},
+		"all serve with what was before":                    {set("b", "old", 2, 2), pods("b", "old", "old"), "ns/b", "", ""},
+		"nothing was changed, and one is down":              {set("b", "old", 2, 1), pods("b", "old", "old"), "", "", ""},
+		"nothing was changed, and one is on a lost node":    {set("b", "old", 1, 1), ending(pods("b", "old", "old")), "", "", ""},
+		"the last pod with it is on a lost node":            {set("b", "old", 1, 1), ending(pods("b", "old", "new")), "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := []client.Object{tc.set, builders.FileServer("ns", "b").Build(), set("a", "new", 0, 2), builders.FileServer("ns", "a").Build()}
+			for i := range tc.pods {
+				objects = append(objects, &tc.pods[i])
+			}
+			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+			turns := &turns{last: tc.holder}
+			look := func(name string, set *appsv1.StatefulSet, pods []corev1.Pod) string {
+				o := &observed{fileServer: builders.FileServer("ns", name).Build(), statefulSet: set, pods: map[string]corev1.Pod{}}
+				for _, pod := range pods {
+					o.pods[pod.Name] = pod
+				}
+				if err := o.readRollouts(t.Context(), api, turns); err != nil {
+					t.Fatal(err)
+				}
+				return o.rolloutHeldBy
+			}
+			if held := look("a", set("a", "new", 0, 2), pods("a", "new", "new")); held != tc.held {
+				t.Errorf("the other one waits for %q, want %q", held, tc.held)
+			}
+			if held := look("b", tc.set, tc.pods); held != "" {
+				t.Errorf("it waits for %q", held)
+			}
+			if turns.holder() != tc.next {
+				t.Errorf("the turn is %q's, want %q", turns.holder(), tc.next)
+			}
+		})
 	}
 }
