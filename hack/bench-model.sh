@@ -5,8 +5,9 @@
 #
 #   HOWDAH_MODEL_LINK=400       Mbit/s of each link: low enough that the links are the limit, not the machine's CPUs
 #   HOWDAH_MODEL_ROUNDS=3       how often each measurement is made; they are interleaved, and the median counts
-#   HOWDAH_MODEL_SECTIONS=all   or some of: links connections readahead random clients small names; or none
+#   HOWDAH_MODEL_SECTIONS=all   or some of: links connections readahead random clients hot small names; or none
 #   HOWDAH_MODEL_BESIDE=all     or some of: ganesha (Debian's, alone), kernel (in User-mode Linux); or none
+#   HOWDAH_MODEL_HOT=5          the most clients and data servers of one hot directory: 2 to 5; each client has up to 2 GiB of memory
 #   HOWDAH_MODEL_FILES=400      small files on each server: 4000 is 20,000 on five
 #   HOWDAH_MODEL_SETTINGS=none  or all, or some of: threads slots tcp idle cache expired disk; each is compared with another value
 #

@@ -3,6 +3,7 @@ package kernels
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -52,25 +53,45 @@ func (b *bench) stream(t *testing.T, way model.Way, directories []string, do eac
 func (b *bench) streams(t *testing.T, way model.Way, clients []*kernelClient, directories []string, do each) {
 	t.Helper()
 	b.measured(t, way, func() (much, seconds float64) {
-		begins, ends := make([]int64, len(clients)), make([]int64, len(clients))
+		lines := b.fromAll(t, clients, func(int) string { return onEach(directories, do) })()
+		return float64(do.bytes * len(directories) * len(clients)), span(t, lines)
+	})
+}
+
+// span is how many seconds it is from the first beginning to the last end.
+func span(t *testing.T, lines []string) float64 {
+	t.Helper()
+	first, last := int64(math.MaxInt64), int64(0)
+	for _, line := range lines {
+		var begin, end int64
+		if _, err := fmt.Sscan(line, &begin, &end); err != nil {
+			t.Fatalf("no times in %q: %v", line, err)
+		}
+		first, last = min(first, begin), max(last, end)
+	}
+	return float64(last-first) / 1e9
+}
+
+// fromAll starts a script on each of some clients. What it gives waits for all, and gives the last line of each.
+func (b *bench) fromAll(t *testing.T, clients []*kernelClient, script func(client int) string) func() []string {
+	t.Helper()
+	var waits []func(context.Context) result
+	for i, c := range clients {
+		waits = append(waits, c.start(t, script(i)))
+	}
+	return func() (lines []string) {
+		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), scriptLimit)
 		defer cancel()
-		var waits []func(context.Context) result
-		for _, c := range clients {
-			waits = append(waits, c.start(t, onEach(directories, do)))
-		}
 		for i, wait := range waits {
 			r := wait(ctx)
-			if _, err := fmt.Sscan(lastLine(r.output), &begins[i], &ends[i]); r.code != 0 || err != nil {
-				t.Fatalf("%s: ended with %d: %q: %v", way, r.code, r.output, err)
+			if r.code != 0 {
+				t.Fatalf("%s: %s\nended with %d: %q", clients[i].name, script(i), r.code, r.output)
 			}
+			lines = append(lines, lastLine(r.output))
 		}
-		first, last := begins[0], ends[0]
-		for i := range clients {
-			first, last = min(first, begins[i]), max(last, ends[i])
-		}
-		return float64(do.bytes * len(directories) * len(clients)), float64(last-first) / 1e9
-	})
+		return lines
+	}
 }
 
 func modelDirectories(servers int) (directories []string) {
@@ -93,15 +114,21 @@ func (b *bench) measureLinks(t *testing.T) {
 
 // measureRaw finds what the links carry: each alone, and all together.
 func (b *bench) measureRaw(t *testing.T) {
+	b.rawRound = b.round
+	b.rawTCP(t, 1)
+	b.rawTCP(t, modelServers)
+}
+
+// rawTCP has one client receive from some servers at once.
+func (b *bench) rawTCP(t *testing.T, servers int) {
+	t.Helper()
 	b.links(t, true, 0)
-	for _, servers := range []int{1, modelServers} {
-		var addresses []string
-		for i := range servers {
-			addresses = append(addresses, ownerAddress(i))
-		}
-		b.measure(t, model.Way{Kind: model.RawTCP, Servers: servers},
-			fmt.Sprintf(`echo $(python3 /host/receive.py %d %d %s) 1`, rawSeconds, rawPort, strings.Join(addresses, " ")))
+	var addresses []string
+	for i := range servers {
+		addresses = append(addresses, ownerAddress(i))
 	}
+	b.measure(t, model.Way{Kind: model.RawTCP, Servers: servers},
+		fmt.Sprintf(`echo $(python3 /host/receive.py %d %d %s) 1`, rawSeconds, rawPort, strings.Join(addresses, " ")))
 }
 
 func (b *bench) measureReads(t *testing.T) {
@@ -223,6 +250,6 @@ func (b *bench) measureClients(t *testing.T) {
 	for servers := 1; servers <= modelServers; servers += 2 {
 		way := usual(model.ShortReads, servers)
 		way.Clients = 2
-		b.streams(t, way, b.clients, modelDirectories(servers), readShort)
+		b.streams(t, way, b.clients[:2], modelDirectories(servers), readShort)
 	}
 }

@@ -34,6 +34,9 @@ var receiver []byte
 //go:embed testdata/small.py
 var smallFiles []byte
 
+//go:embed testdata/flat.py
+var flatReader []byte
+
 // bench is what TestModel measures with.
 type bench struct {
 	*world
@@ -48,6 +51,10 @@ type bench struct {
 	cpus   *cpuGroups
 	// files is how many small files are made on each server.
 	files int
+	// hot is how many clients and data servers the hot directory has at most; 0 without it.
+	hot int
+	// rawRound is the round in which plain TCP was measured last.
+	rawRound int
 }
 
 // sections are the parts of a run in their order; HOWDAH_MODEL_SECTIONS chooses among them.
@@ -60,6 +67,7 @@ var sections = []struct {
 	{"readahead", (*bench).measureReadAhead},
 	{"random", (*bench).measureRandom},
 	{"clients", (*bench).measureClients},
+	{"hot", (*bench).measureHot},
 	{"small", (*bench).measureSmall},
 	{"names", (*bench).measureNames},
 }
@@ -78,12 +86,17 @@ func TestModel(t *testing.T) {
 	if slices.Contains(measured, "clients") {
 		clients = 2
 	}
+	hot := 0
+	if slices.Contains(measured, "hot") {
+		hot = hotServers(t)
+		clients = max(clients, hot)
+	}
 	w := newWorld(t, size{owners: modelServers, clientMemory: modelMemory}, func(kernels []string) []string {
 		return slices.Repeat(kernels[len(kernels)-1:], clients)
 	})
 	processor, cpus := processors(t)
 	mine := usableCPUs(t)
-	b := &bench{world: w, c: w.clients[0], files: setting(t, "HOWDAH_MODEL_FILES", 400), run: &model.Run{
+	b := &bench{world: w, c: w.clients[0], files: setting(t, "HOWDAH_MODEL_FILES", 400), hot: hot, run: &model.Run{
 		When: time.Now(), Kernel: w.clients[0].kernel, Processor: processor, CPUs: mine, MachineCPUs: cpus, Servers: modelServers,
 		Link: float64(link) * 1e6,
 	}}
@@ -184,7 +197,7 @@ func usableCPUs(t *testing.T) int {
 func (b *bench) prepare(t *testing.T) {
 	t.Helper()
 	for _, c := range b.clients {
-		for name, script := range map[string][]byte{"receive.py": receiver, "small.py": smallFiles} {
+		for name, script := range map[string][]byte{"receive.py": receiver, "small.py": smallFiles, "flat.py": flatReader} {
 			if err := os.WriteFile(filepath.Join(c.folder, name), script, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -199,6 +212,9 @@ func (b *bench) prepare(t *testing.T) {
 		b.sender(t, i)
 	}
 	b.groupOwners(t)
+	if b.hot > 0 {
+		b.prepareHot(t)
+	}
 }
 
 // layFiles makes what is read and written in a directory of a server.

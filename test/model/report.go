@@ -15,11 +15,17 @@ const (
 	goalScaling = 0.96
 	// goalNamespace is the least that the namespace mount must give of what direct mounts give.
 	goalNamespace = 0.99
+	// goalHot is the least that N data servers of one hot directory must give N clients of N times what one gives the same clients.
+	goalHot = 0.9
 	// leastIdle of this machine's CPUs in a measurement: with less, it is the CPU that is measured.
 	leastIdle = 0.05
 	// leastRaw is what plain TCP must get of a link's cap. A packet of 1,514 bytes has 1,448 of payload: 0.956 at best.
 	leastRaw = 0.9
 )
+
+// hotNote says what the figures of a hot directory are not.
+const hotNote = "\nThe data servers of the one directory have one local file system below them in place of CephFS: referrals, the choice of data servers and\n" +
+	"the network were measured, and not Ceph, its capabilities or its metadata servers.\n"
 
 // Spoilt gives the reasons why the run can't be judged; none is good.
 func (r *Run) Spoilt() (reasons []string) {
@@ -73,6 +79,9 @@ func (r *Run) Report() (string, verdict.Outcome) {
 		if part != "" {
 			text.WriteString("\n" + part)
 		}
+	}
+	if slices.ContainsFunc(r.Figures, func(f Figure) bool { return f.Kind == HotReads }) {
+		text.WriteString(hotNote)
 	}
 	for _, missing := range r.Missing {
 		fmt.Fprintf(&text, "\nNot measured: %s\n", missing)
@@ -138,7 +147,14 @@ func (r *Run) ratios() (found []ratio) {
 	}
 	add("namespace mount / direct mounts, "+plural(r.Servers, "server"), r.of(Reads, r.Servers).Median(), r.of(DirectReads, r.Servers).Median(), goalNamespace)
 	for _, f := range r.Figures {
-		if f.Clients > 1 && f.By == "" {
+		if one := f.Way; f.Kind == HotReads && f.Servers > 1 {
+			one.Servers = 1
+			below := r.find(func(w Way) bool { return w == one }).Median()
+			add(fmt.Sprintf("%s / (%d x one server)", f.Way, f.Servers), f.Median(), float64(f.Servers)*below, goalHot)
+		}
+	}
+	for _, f := range r.Figures {
+		if f.Clients > 1 && f.By == "" && f.Kind != RawTCP {
 			add(fmt.Sprintf("%s / (%d x plain TCP of one link)", f.Way, f.Servers), f.Median(), float64(f.Servers)*link, 0)
 		}
 	}

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,10 @@ func sample() *Run {
 	}
 	two := Way{Kind: Reads, Servers: 3, Clients: 2, Connections: UsualConnections}
 	r.Add(two, 270e6)
+	for servers, rate := range map[int]float64{1: 94, 2: 180} {
+		r.Add(Way{Kind: HotReads, Servers: servers, Clients: 2, Connections: UsualConnections}, rate*1e6)
+	}
+	r.Add(Way{Kind: RawTCP, Servers: 2, Clients: 2}, 190e6)
 	r.AddCPU(Way{Kind: Reads, Servers: 3, Connections: UsualConnections}, 0.5)
 	r.Settings = []Comparison{{Setting: "threads", Usual: "200", Other: "1024", What: "random reads", Unit: "MB/s", OfUsual: []float64{10, 11}, OfOther: []float64{12, 13}}}
 	r.Miss("the %s", "weather")
@@ -68,6 +73,11 @@ func TestReportOfAGoodRun(t *testing.T) {
 		"files removed, each with 5 % of a CPU 10.0 /s + 90.0 /s x servers; farthest point 0.0 %, R² = 1.0000\n",
 		"files removed, 3 servers, each with 5 % of a CPU / (3 x one server) 0.933\n",
 		"reads of 4 MiB through the namespace mount, 3 servers, 2 clients / (3 x plain TCP of one link) 0.947\n",
+		"reads of all files of one flat directory, 2 servers, 2 clients / (2 x one server) 0.957 goal >= 0.90: met\n",
+		"reads of all files of one flat directory, 1 server, 2 clients / (1 x plain TCP of one link) 0.989\n",
+		"reads of all files of one flat directory, 2 servers, 2 clients / (2 x plain TCP of one link) 0.947\n",
+		"plain TCP, 2 servers, 2 clients 190.0 MB/s (190.0)\n",
+		"one local file system below them in place of CephFS",
 		"files of 4 KiB made: one of Howdah's servers / one plain ganesha 1.500\n",
 		"files of 4 KiB made: one of Howdah's servers / the kernel's server, emulated 0.750\n",
 		"CPU per GB, writes of 4 MiB, with fsync: one of Howdah's servers / one plain ganesha 1.200\n",
@@ -82,20 +92,38 @@ func TestReportOfAGoodRun(t *testing.T) {
 }
 
 func TestARunBelowItsGoalSaysSo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		way  Way
+		rate float64
+	}{
+		"direct mounts are faster": {Way{Kind: DirectReads, Servers: 3, Connections: UsualConnections}, 300e6},
+		// As if the clients had all gone to the same data server.
+		"a hot directory is no faster": {Way{Kind: HotReads, Servers: 2, Clients: 2, Connections: UsualConnections}, 8e6},
+	} {
+		r := sample()
+		r.Add(tc.way, tc.rate)
+		if text, outcome := r.Report(); outcome != verdict.GoalsNotMet || strings.Count(text, "NOT MET") != 1 {
+			t.Errorf("%s: outcome %d:\n%s", name, outcome, text)
+		}
+	}
+}
+
+func TestOnlyARunWithAHotDirectorySpeaksOfIt(t *testing.T) {
 	r := sample()
-	r.Add(Way{Kind: DirectReads, Servers: 3, Connections: UsualConnections}, 300e6)
-	if text, outcome := r.Report(); outcome != verdict.GoalsNotMet || strings.Count(text, "NOT MET") != 1 {
-		t.Errorf("outcome %d:\n%s", outcome, text)
+	r.Figures = slices.DeleteFunc(r.Figures, func(f Figure) bool { return f.Kind == HotReads })
+	if text, _ := r.Report(); strings.Contains(text, "CephFS") || strings.Contains(text, "flat directory") {
+		t.Errorf("no hot directory was measured:\n%s", text)
 	}
 }
 
 func TestASpoiltRunIsNotJudged(t *testing.T) {
 	for name, spoil := range map[string]func(*Run){
-		"no idle CPU":     func(r *Run) { r.Windows[0].Use.Idle = 0 },
-		"a slow link":     func(r *Run) { r.Figures[0].Rounds[0] = 80e6 },
-		"links together":  func(r *Run) { r.Figures[1].Rounds[0] = 200e6 },
-		"one of two CPUs": func(r *Run) { r.CPUs = 1 },
-		"a stolen CPU":    func(r *Run) { r.Windows[0].Use.Stolen = 0.3 },
+		"no idle CPU":      func(r *Run) { r.Windows[0].Use.Idle = 0 },
+		"a slow link":      func(r *Run) { r.Figures[0].Rounds[0] = 80e6 },
+		"links together":   func(r *Run) { r.Figures[1].Rounds[0] = 200e6 },
+		"links of clients": func(r *Run) { r.figure(Way{Kind: RawTCP, Servers: 2, Clients: 2}).Rounds[0] = 150e6 },
+		"one of two CPUs":  func(r *Run) { r.CPUs = 1 },
+		"a stolen CPU":     func(r *Run) { r.Windows[0].Use.Stolen = 0.3 },
 		"a lot of reasons": func(r *Run) {
 			for range 20 {
 				r.Windows = append(r.Windows, verdict.Window{Name: "reads"})
@@ -126,6 +154,9 @@ func TestLineThroughPoints(t *testing.T) {
 func TestOnlyMeasurementsOfLinksMustHaveIdleCPUs(t *testing.T) {
 	for way, want := range map[Way]bool{
 		{Kind: RawTCP, Servers: 5}:                                      true,
+		{Kind: RawTCP, Servers: 2, Clients: 2}:                          true,
+		{Kind: HotReads, Servers: 2, Clients: 2, Connections: 16}:       true,
+		{Kind: Reads, Servers: 5, Clients: 2, Connections: 16}:          false,
 		{Kind: Reads, Servers: 5, Connections: 16, ReadAhead: 4096}:     true,
 		{Kind: Reads, Servers: 5, Connections: 1}:                       false,
 		{Kind: Reads, Servers: 5, Connections: 16, Delay: time.Second}:  false,
@@ -134,6 +165,14 @@ func TestOnlyMeasurementsOfLinksMustHaveIdleCPUs(t *testing.T) {
 	} {
 		if got := way.IsJudged(); got != want {
 			t.Errorf("%s: %v, want %v", way, got, want)
+		}
+	}
+}
+
+func TestAHotDirectoryIsMeasuredWithTwoServersAndMore(t *testing.T) {
+	for most, want := range map[int][]int{2: {2}, 3: {2, 3}, 4: {2, 3, 4}, 5: {2, 3, 5}} {
+		if got := HotServers(most); !slices.Equal(got, want) {
+			t.Errorf("up to %d: %v, want %v", most, got, want)
 		}
 	}
 }

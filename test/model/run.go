@@ -16,8 +16,10 @@ const (
 	RawTCP Kind = "plain TCP"
 	Reads  Kind = "reads of 4 MiB through the namespace mount"
 	// ShortReads are of half the size, for many ways at once.
-	ShortReads         Kind = "reads of 4 MiB, 96 MiB of each server"
-	DirectReads        Kind = "reads of 4 MiB through direct mounts of the exports"
+	ShortReads  Kind = "reads of 4 MiB, 96 MiB of each server"
+	DirectReads Kind = "reads of 4 MiB through direct mounts of the exports"
+	// HotReads are of one directory whose files each client reads all; Servers is how many data servers serve it.
+	HotReads           Kind = "reads of all files of one flat directory"
 	Writes             Kind = "writes of 4 MiB, with fsync"
 	RandomDirect       Kind = "random reads of 8 KiB, O_DIRECT"
 	RandomCached       Kind = "random reads of 8 KiB, buffered"
@@ -72,7 +74,12 @@ type Way struct {
 
 // IsJudged tells whether a ratio with a goal has this way in it. Others may take all of the CPU.
 func (w Way) IsJudged() bool {
-	return w.usual() && (w.Kind == RawTCP || w.Kind == Reads || w.Kind == DirectReads)
+	return w.usual() && (w.Kind == Reads || w.Kind == DirectReads) || w.Kind == RawTCP || w.Kind == HotReads
+}
+
+// HotServers are the numbers of data servers that a hot directory is measured with, up to most: 2, 3, and the most.
+func HotServers(most int) []int {
+	return slices.Compact([]int{2, min(3, most), most})
 }
 
 // Figure is what was measured of a way: one value of each round.
