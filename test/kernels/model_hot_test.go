@@ -186,7 +186,7 @@ func (b *bench) measureRawOfClients(t *testing.T, clients []*kernelClient) {
 	})
 }
 
-// heat has some data servers serve the directory, 1 is its owner, and some clients mount it anew. It gives the addresses that they have it from.
+// heat has some data servers serve the directory, 1 is its owner, and some clients mount it again. It gives the addresses that they have it from.
 // That these are all different is up to the namespace servers, and shows in what is measured.
 func (b *bench) heat(t *testing.T, owner string, clients []*kernelClient, servers int) (from []string) {
 	t.Helper()
@@ -208,7 +208,7 @@ func (b *bench) heat(t *testing.T, owner string, clients []*kernelClient, server
 	return from
 }
 
-// enterHot has clients mount the share anew and enter the directory. It gives the address that each has the directory from.
+// enterHot has clients mount the share again and enter the directory. It gives the address that each has the directory from.
 func (b *bench) enterHot(t *testing.T, clients []*kernelClient) (from []string) {
 	t.Helper()
 	for _, line := range b.fromAll(t, clients, func(int) string {
