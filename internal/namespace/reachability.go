@@ -2,20 +2,19 @@ package namespace
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/owners"
 	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/sameobject"
 )
 
 const (
@@ -71,15 +70,23 @@ func (r *reachability) report(ctx context.Context, server *tree.Server) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
-	// Only this field: the rest of the status is the data server's own to write.
-	patch, err := json.Marshal(map[string]any{"status": map[string]any{"unreachable": change}})
-	if err == nil {
-		object := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Namespace: r.kubeNamespace, Name: server.Name}}
-		err = r.client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
-	}
-	if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+	object := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Namespace: r.kubeNamespace, Name: server.Name}}
+	err := sameobject.PatchStatus(ctx, r.client, object, server.UID, fieldsOf(change))
+	// On a conflict the watch brings what is so now.
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) && ctx.Err() == nil {
 		r.log.Warn("could not report whether a data server answers", "server", server.Name, "error", err)
 	}
+}
+
+// fieldsOf is what is written of news. The rest of the status is the data server's own to write.
+func fieldsOf(change *internalv1.Unreachable) map[string]any {
+	switch {
+	case change == nil:
+		return map[string]any{"unreachable": nil}
+	case change.SinceTime == nil:
+		return map[string]any{"unreachable/seenBy": change.SeenBy}
+	}
+	return map[string]any{"unreachable": change}
 }
 
 // news is what the API gets of a data server, nil that it answers; false if it knows already or need not know yet. silentFor is who reports now

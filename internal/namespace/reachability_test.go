@@ -3,18 +3,22 @@ package namespace
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/owners"
+	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -87,6 +91,56 @@ func TestTheAPIShowsASilentDataServerAndItsReturn(t *testing.T) {
 	}
 	moveTo(home)
 	w.eventually("the data server to be well again", func() bool { return get().Status.Unreachable.SeenBy == "" })
+}
+
+// One that was removed and made again meanwhile would be fenced although it answers.
+func TestTheSilenceOfADataServerIsNotThatOfTheNextOne(t *testing.T) {
+	w := newWorld(t, 1)
+	key := client.ObjectKey{Namespace: w.namespace, Name: naming.DataServer(fileServer, 0)}
+	server := &internalv1.DataServer{}
+	get := func() internalv1.Unreachable {
+		if err := w.api.Get(t.Context(), key, server); err != nil {
+			t.Fatal(err)
+		}
+		return server.Status.Unreachable
+	}
+	get()
+	server.Status.ObservedGeneration = ptr.To[int64](1)
+	if err := w.api.Status().Update(t.Context(), server); err != nil {
+		t.Fatal(err)
+	}
+	answer, since := owners.Silent, time.Now().Add(-time.Hour).Truncate(time.Second)
+	report := func(replica string, edit func(*tree.Server)) internalv1.Unreachable {
+		known := tree.NewServer(server)
+		edit(known)
+		r := &reachability{
+			client: w.api, kubeNamespace: w.namespace, replica: replica, clock: clock.RealClock{}, log: slog.New(slog.DiscardHandler),
+			gauge:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "reachable"}, []string{"server"}),
+			answer: func(string) (owners.Answer, time.Time) { return answer, since },
+		}
+		r.report(t.Context(), known)
+		return get()
+	}
+	if got := report("a", func(s *tree.Server) { s.UID = "earlier" }); got.SeenBy != "" {
+		t.Errorf("another data server of its name was silent, and this one is: %+v", got)
+	}
+	if got := report("a", func(*tree.Server) {}); got.SeenBy != "a" || got.SinceTime == nil || !got.SinceTime.Time.Equal(since) {
+		t.Errorf("it is silent: %+v", got)
+	}
+	since = since.Add(time.Minute)
+	if got := report("b", func(*tree.Server) {}); got.SeenBy != "b" || got.SinceTime == nil || !got.SinceTime.Time.Equal(since.Add(-time.Minute)) {
+		t.Errorf("the next leader confirms it: %+v", got)
+	}
+	answer = owners.Answers
+	if got := report("b", func(s *tree.Server) { s.UID = "earlier" }); got.SeenBy != "b" {
+		t.Errorf("another data server of its name answers: %+v", got)
+	}
+	if got := report("b", func(*tree.Server) {}); got.SeenBy != "" || got.SinceTime != nil {
+		t.Errorf("it answers: %+v", got)
+	}
+	if server.Status.ObservedGeneration == nil {
+		t.Error("the rest of the status is gone")
+	}
 }
 
 func TestANewLeaderConfirmsThatADataServerIsSilent(t *testing.T) {

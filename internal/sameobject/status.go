@@ -18,16 +18,20 @@ import (
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
-	Value any    `json:"value"`
+	Value any    `json:"value,omitempty"`
 }
 
-// PatchStatus sets fields of an object's status, by their names in JSON, and replaces their values as a whole. Other fields stay as they are,
-// whoever writes them at the same time. If the name is that of another object by now, nothing is written, and the error is a conflict; it is one,
-// too, if the object has no status at all. object gets the answer.
+// PatchStatus sets fields of an object's status, by their paths in JSON ("a", "a/b"), and replaces their values as a whole; nil takes a field away.
+// Other fields stay as they are, whoever writes them at the same time. If the name is that of another object by now, nothing is written, and the
+// error is a conflict; it is one, too, if what has the field, or the field that is to go, is not there. object gets the answer.
 func PatchStatus(ctx context.Context, c client.StatusClient, object client.Object, uid types.UID, fields map[string]any) error {
 	operations := []operation{{"test", "/metadata/uid", uid}}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		operations = append(operations, operation{"add", "/status/" + name, fields[name]})
+		op := "add"
+		if fields[name] == nil {
+			op = "remove"
+		}
+		operations = append(operations, operation{op, "/status/" + name, fields[name]})
 	}
 	body, err := json.Marshal(operations)
 	if err != nil {
@@ -35,7 +39,7 @@ func PatchStatus(ctx context.Context, c client.StatusClient, object client.Objec
 	}
 	err = c.Status().Patch(ctx, object, client.RawPatch(types.JSONPatchType, body))
 	if doesNotApply(err) {
-		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), fmt.Errorf("it is another object than %s, or has no status: %w", uid, err))
+		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), fmt.Errorf("it is another object than %s, or its status has no such place: %w", uid, err))
 	}
 	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/sameobject"
 	"github.com/howdah/howdah/test/builders"
 	"github.com/howdah/howdah/test/tokens"
 )
@@ -126,7 +127,7 @@ var _ = Describe("The pods of servers", Ordered, func() {
 		Expect(patchStatus(dataServer, own, `{"unreachable":null}`)).To(beRefused("status.unreachable, status.fenced is not for data servers to write"))
 		Expect(patchStatus(dataServer, own, `{"nodeName":"node-a"}`)).To(Succeed(), "it reports while it counts as unreachable")
 		another := asPod(namespace, naming.NamespaceServers("training"), "training-namespace-5d8f-z9")
-		Expect(patchStatus(another, own, `{"unreachable":null}`)).To(Succeed(), "the next leader takes it back")
+		Expect(sameobject.PatchStatus(ctx, another, own.DeepCopy(), own.UID, map[string]any{"unreachable": nil})).To(Succeed(), "the next leader takes it back")
 		Expect(patchStatus(namespaceServer, foreign, seen(door))).To(beRefused(byRole))
 		for _, status := range []string{`{"nodeName":"node-x"}`, `{"conditions":[]}`, `{"nodeName":null}`, `{"observedGeneration":99}`, `{"volumes":[]}`} {
 			Expect(patchStatus(namespaceServer, own, status)).To(beRefused("a namespace server writes the field unreachable only"), status)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -163,6 +164,7 @@ func (r *Directory) fits(s *Share) bool {
 // Server has what the tree needs of a DataServer.
 type Server struct {
 	Name    string
+	UID     types.UID
 	Address string
 	// Outside are the addresses and host names for clients outside the cluster.
 	Outside []string
@@ -195,7 +197,7 @@ type Usage struct {
 
 // NewServer takes what the tree needs from a DataServer.
 func NewServer(o *internalv1.DataServer) *Server {
-	s := &Server{Name: o.Name, Address: o.Spec.Address, Outside: o.Spec.OutsideAddresses, Scope: o.Spec.ServerScope, Serves: map[string]bool{}, Volumes: 1, Usage: map[int32]Usage{}}
+	s := &Server{Name: o.Name, UID: o.UID, Address: o.Spec.Address, Outside: o.Spec.OutsideAddresses, Scope: o.Spec.ServerScope, Serves: map[string]bool{}, Volumes: 1, Usage: map[int32]Usage{}}
 	if ordinal, ok := naming.DataServerOrdinal(o.Spec.FileServerRef.Name, o.Name); ok && o.Spec.ServerScope != "" {
 		s.Identity = naming.DataServerOwner(o.Spec.ServerScope, ordinal)
 	}
