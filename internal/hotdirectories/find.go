@@ -51,9 +51,11 @@ func (s Search) HasCooled(last, now time.Time) bool {
 
 // Visits are the clients that have entered directories, as one namespace server knows them. The zero value has none. It has no lock.
 //
-// Linux asks where a directory is once to show it (ls -l of the directory above) and once every ten minutes when it goes through it. To mount it, it
-// asks twice more, one directly after the other: it looks the name up again, and then asks for the locations. So a client that asks twice within
-// entryGap enters, and one that has entered counts for as long as it asks again in time.
+// Linux asks where a directory is once to show it (ls -l of the directory above, again whenever that has changed) and once every ten minutes when it
+// goes through it. Each time it looks the name up first, and learns that what has the name is elsewhere. To mount it, it asks twice more, one
+// directly after the other: it looks the name up again and asks, and then asks for the locations without a look. So a client that asks within entryGap,
+// and has not looked in between, enters; and one that has entered counts for as long as it asks again in time. Several processes of a client can do
+// so at the same moment: looks are counted.
 type Visits struct {
 	directories map[string]map[netip.Addr]visit
 	count       int
@@ -63,36 +65,60 @@ type Visits struct {
 type visit struct {
 	asked   time.Time
 	entered bool
+	// looks are those that were not followed by a question yet, the last one at looked.
+	looks  int
+	looked time.Time
+}
+
+// open are the looks that can still be followed by a question.
+func (v visit) open(now time.Time) int {
+	if now.Sub(v.looked) > entryGap {
+		return 0
+	}
+	return v.looks
+}
+
+// Look counts that a client looked up the name of a directory, and learned that it is elsewhere.
+func (v *Visits) Look(directory string, client netip.Addr, now time.Time) {
+	client = client.Unmap().WithZone("")
+	before := v.directories[directory][client]
+	before.looks, before.looked = before.open(now)+1, now
+	v.keep(directory, client, before, now)
 }
 
 // Note counts that a client got the location of a directory, and gives how many clients have entered it and asked lately, and whether this one enters it
 // now. If there are too many visits to remember, new ones are not counted: then a directory stays as it is.
 func (v *Visits) Note(directory string, client netip.Addr, now time.Time) (clients int, enters bool) {
 	client = client.Unmap().WithZone("")
-	known := v.directories[directory]
-	before, again := known[client]
-	if again && now.Sub(before.asked) > Lately {
+	before := v.directories[directory][client]
+	looks, gap := before.open(now), now.Sub(before.asked)
+	if gap > Lately {
 		before.entered = false
 	}
-	if !again && v.count >= maxVisits {
-		v.sweep(now)
-		known = v.directories[directory]
-	}
-	enters = again && now.Sub(before.asked) <= entryGap
-	if again || v.count < maxVisits {
-		if v.directories == nil {
-			v.directories = map[string]map[netip.Addr]visit{}
-		}
-		if known == nil {
-			known = map[netip.Addr]visit{}
-			v.directories[directory] = known
-		}
-		if !again {
-			v.count++
-		}
-		known[client] = visit{asked: now, entered: before.entered || enters}
-	}
+	enters = looks == 0 && gap <= entryGap
+	v.keep(directory, client, visit{asked: now, entered: before.entered || enters, looks: max(looks-1, 0), looked: before.looked}, now)
 	return len(v.Entered(directory, now)), enters
+}
+
+// keep remembers a visit, if there is room.
+func (v *Visits) keep(directory string, client netip.Addr, now visit, at time.Time) {
+	_, again := v.directories[directory][client]
+	if !again && v.count >= maxVisits {
+		v.sweep(at)
+	}
+	if !again && v.count >= maxVisits {
+		return
+	}
+	if v.directories == nil {
+		v.directories = map[string]map[netip.Addr]visit{}
+	}
+	if v.directories[directory] == nil {
+		v.directories[directory] = map[netip.Addr]visit{}
+	}
+	if !again {
+		v.count++
+	}
+	v.directories[directory][client] = now
 }
 
 // Entered are the clients that have entered a directory and asked lately.

@@ -87,9 +87,46 @@ func TestADirectoryDoesNotFlap(t *testing.T) {
 
 // enters has a client ask as Linux does when it mounts a directory.
 func enters(v *Visits, directory string, i int, now time.Time) int {
+	v.Look(directory, client(i), now)
 	v.Note(directory, client(i), now)
 	n, _ := v.Note(directory, client(i), now.Add(20*time.Millisecond))
 	return n
+}
+
+// Linux looks the name up before it asks, each time it shows the directory. That can be often, if the directory above changes.
+func TestAVisitorIsNotWhoListsOften(t *testing.T) {
+	var v Visits
+	now := start
+	for range 100 {
+		now = now.Add(time.Millisecond)
+		v.Look("d", client(1), now)
+		if n, enters := v.Note("d", client(1), now); n != 0 || enters {
+			t.Fatalf("%s after the first list %d count", now.Sub(start), n)
+		}
+	}
+	// Two processes of a client list it at the same moment.
+	for range 2 {
+		v.Look("d", client(2), now)
+	}
+	for range 2 {
+		if n, enters := v.Note("d", client(2), now); n != 0 || enters {
+			t.Fatalf("two lists at the same moment: %d count", n)
+		}
+	}
+	// One lists it while the other enters it.
+	for range 2 {
+		v.Look("d", client(2), now)
+	}
+	for i, want := range []int{0, 0, 1} {
+		if n, _ := v.Note("d", client(2), now); n != want {
+			t.Fatalf("a list and an entry at the same moment: %d count after question %d", n, i+1)
+		}
+	}
+	// A look that no question followed, because its process was killed, counts for a moment only.
+	v.Look("d", client(3), now)
+	if n := enters(&v, "d", 3, now.Add(entryGap+time.Millisecond)); n != 2 {
+		t.Errorf("after a look without a question %d count, want 2", n)
+	}
 }
 
 func TestAVisitorIsWhoEnters(t *testing.T) {
@@ -120,7 +157,7 @@ func TestAVisitorIsWhoEnters(t *testing.T) {
 	if n, _ := v.Note("d", netip.AddrFrom16(client(100).As16()), start); n != 5 {
 		t.Errorf("the same client, its address written otherwise: %d", n)
 	}
-	// Whoever lists it again and again, as a watch does, does not enter it.
+	// Nor does who asks again and again without a look, but slowly.
 	for i := range 10 {
 		if n, _ := v.Note("listed", client(1), start.Add(time.Duration(i)*(entryGap+time.Second))); n != 0 {
 			t.Errorf("%d count", n)

@@ -125,6 +125,9 @@ func (c *compound) putfh(object []byte) nfsv4.Nfsstat4 {
 // getfh is GETFH (RFC 8881 section 18.8).
 func (c *compound) getfh(op *nfsv4.NfsArgop4_OP_GETFH) nfsv4.NfsResop4 {
 	e, status := c.directory()
+	if status == nfsv4.NFS4ERR_MOVED {
+		c.looked(&e)
+	}
 	if status != nfsv4.NFS4_OK {
 		return session.Fail(op, status)
 	}

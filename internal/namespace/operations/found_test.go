@@ -57,17 +57,26 @@ func (w *world) enter(t *testing.T, from, to int) (first []string, count map[str
 	t.Helper()
 	count = map[string]int{}
 	for i := from; i < to; i++ {
-		var servers []string
-		for range 2 {
-			var status nfsv4.Nfsstat4
-			if servers, status = w.referral(t, callerAt(i)); status != nfsv4.NFS4_OK || len(servers) == 0 {
-				t.Fatalf("client %d: %v, %s", i, servers, nfs.StatusName(status))
-			}
+		w.list(t, i)
+		servers, status := w.referral(t, callerAt(i))
+		if status != nfsv4.NFS4_OK || len(servers) == 0 {
+			t.Fatalf("client %d: %v, %s", i, servers, nfs.StatusName(status))
 		}
 		first = append(first, servers[0])
 		count[servers[0]]++
 	}
 	return first, count
+}
+
+// list has a client ask as Linux does when it shows the junction: it looks it up, learns that it is elsewhere, and asks where.
+func (w *world) list(t *testing.T, i int) {
+	t.Helper()
+	if _, status := w.do(callerAt(i), at("/open/plain/junction", getfh)...); status != nfsv4.NFS4ERR_MOVED {
+		t.Fatalf("client %d looks it up: %s", i, nfs.StatusName(status))
+	}
+	if servers, status := w.referral(t, callerAt(i)); status != nfsv4.NFS4_OK || len(servers) == 0 {
+		t.Fatalf("client %d: %v, %s", i, servers, nfs.StatusName(status))
+	}
 }
 
 func TestADirectoryThatManyClientsEnterIsFoundHot(t *testing.T) {
@@ -116,6 +125,14 @@ func TestWhatIsNotFoundHot(t *testing.T) {
 			for range 10 {
 				w.sentTo(t, 20)
 				w.now = w.now.Add(time.Minute)
+			}
+		}},
+		"clients that list again and again, because the directory above changes": {use: func(t *testing.T, w *world) {
+			for range 10 {
+				for i := range 20 {
+					w.list(t, i)
+				}
+				w.now = w.now.Add(100 * time.Millisecond)
 			}
 		}},
 		"clients one after the other": {use: func(t *testing.T, w *world) {

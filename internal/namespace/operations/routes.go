@@ -101,6 +101,18 @@ func (r *routes) of(directory tree.ID, client netip.Addr, order []string, near m
 	return chosen
 }
 
+// looked counts that the caller looked a directory up, and learned that it is elsewhere: what it asks next, it would ask to show it, too.
+func (c *compound) looked(e *tree.Entry) {
+	search, _ := c.h.Tree.Search(e)
+	if !search.IsOn() || !c.isServed(e) {
+		return
+	}
+	r := &c.h.routes
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.visits.Look(string(e.ID[:]), c.caller.Addr, r.now())
+}
+
 // visited counts that the caller got the location of a directory. If the directory has enough clients to be hot, that is recorded. While its data
 // server does not serve, it does not become hot: clients that wait for that data server (waiting.go) know no other.
 func (c *compound) visited(e *tree.Entry) {
