@@ -288,26 +288,7 @@ func (w *world) testMadeAgain(t *testing.T) {
 		c.mount(t, "/again", "nconnect=2")
 		c.must(t, "cat /mnt/share/a*/file")
 	}
-	s := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Namespace: kubeNamespace, Name: "again"}}
-	if err := w.api.Delete(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	var directories internalv1.ShareDirectoryList
-	if err := w.api.List(t.Context(), &directories, client.InNamespace(kubeNamespace)); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range directories.Items {
-		if r.Spec.FileShareRef.Name == "again" {
-			if err := w.api.Delete(t.Context(), &r); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	for i := range w.owners {
-		if err := w.api.Delete(t.Context(), w.export(i, "again")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	w.deleteShare(t, "again")
 	time.Sleep(2 * time.Second) // The namespace server watches.
 	read := "echo 3 > /proc/sys/vm/drop_caches; cat /mnt/share/a0/file"
 	w.expect(t, "the share is deleted: list it", "ls /mnt/share", stale)
@@ -317,6 +298,31 @@ func (w *world) testMadeAgain(t *testing.T) {
 	w.expect(t, "there is a share of that name again: read through the old mount", read, stale)
 	w.expect(t, "there is a share of that name again: mount it again", "umount -i -l /mnt/share; mount -t nfs4 -o vers=4.1 "+
 		namespaceServers+":/again /mnt/share; "+read, "kept")
+}
+
+// deleteShare deletes all objects of a share at once.
+func (w *world) deleteShare(t *testing.T, name string) {
+	t.Helper()
+	s := &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Namespace: kubeNamespace, Name: name}}
+	if err := w.api.Delete(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	var directories internalv1.ShareDirectoryList
+	if err := w.api.List(t.Context(), &directories, client.InNamespace(kubeNamespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range directories.Items {
+		if r.Spec.FileShareRef.Name == name {
+			if err := w.api.Delete(t.Context(), &r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for i := range w.owners {
+		if err := w.api.Delete(t.Context(), w.export(i, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // expect runs a script on every client; all have to say the same.

@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,12 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/naming"
-	"github.com/howdah/howdah/internal/serverpod"
 	"github.com/howdah/howdah/test/model"
 )
 
@@ -39,79 +33,14 @@ func hotServers(t *testing.T) int {
 // hotFiles is how many files the directory has: 254 with links of 400 Mbit/s.
 func (b *bench) hotFiles() int { return int(b.run.Link/8*hotSeconds) / hotBytes }
 
-// prepareHot makes a share whose files all data servers have, because the same directory of the first one's disk is mounted in the place of each
-// one's own. It stands for CephFS; the data servers know nothing of it, and take it for their volumes.
+// prepareHot makes a share whose files all data servers have.
 func (b *bench) prepareHot(t *testing.T) {
 	t.Helper()
-	first := filepath.Join(b.ownerFolder(0), "volume", hotShare)
-	layFlat(t, filepath.Join(first, hotDirectory), b.hotFiles())
-	for i := 1; i < len(b.owners); i++ {
-		folder := b.ownerFolder(i)
-		if err := os.Mkdir(filepath.Join(folder, "volume", hotShare), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		for _, root := range []string{"root", filepath.Join("root", serverpod.GaneshaRoot)} {
-			host(t, "nsenter --mount=/proc/%d/ns/mnt mount --bind %s %s", b.owners[i].Process.Pid, first, filepath.Join(folder, root, "volumes", "0", hotShare))
-		}
-	}
+	layFlat(t, b.oneStorage(t, hotShare, hotDirectory), b.hotFiles(), hotBytes)
 	b.shareStorage(t, true)
 	b.share(hotShare, 1, nil)
-	b.eventually("the directory that was there before has an owner", func() bool { return b.hotOwner(t) != "" })
+	b.eventually("the directory that was there before has an owner", func() bool { return b.directoryOwner(t, hotShare, hotDirectory) != "" })
 	b.shareStorage(t, false)
-}
-
-// layFlat makes the files that flat.py reads.
-func layFlat(t *testing.T, directory string, files int) {
-	t.Helper()
-	if err := os.MkdirAll(directory, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	content := make([]byte, hotBytes)
-	_, _ = rand.Read(content) // It never fails.
-	for i := range files {
-		name := strconv.Itoa(i)
-		if err := os.WriteFile(filepath.Join(directory, name), append([]byte(name+"\n"), content[len(name)+1:]...), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	host(t, "sync --file-system %s", directory)
-}
-
-// shareStorage has namespace servers believe that the data servers share their storage, or no longer. As with the operator, they read it in the DataServers'
-// spec.ceph. A data server's process chose its back end when it started, by what was there then, so it stays at its volume. Other sections
-// are measured without: what is on one data server's disk is not on the others'.
-func (b *bench) shareStorage(t *testing.T, shared bool) {
-	t.Helper()
-	in := internalv1.CephFileSystem{}
-	if shared {
-		in = internalv1.CephFileSystem{Monitors: []string{"192.0.2.1:3300"}, FSID: "model", FileSystem: "model", RecoveryPool: "model", RecoveryUser: "model", SecretName: "model"}
-	}
-	for i := range b.owners {
-		server, name := &internalv1.DataServer{}, naming.DataServer(fileServer, int32(i))
-		b.edit(t, server, name, func() { server.Spec.Ceph = in })
-		b.eventually(name+" has seen it", func() bool {
-			if err := b.api.Get(t.Context(), types.NamespacedName{Namespace: kubeNamespace, Name: name}, server); err != nil {
-				t.Fatal(err)
-			}
-			return server.Status.ObservedGeneration != nil && *server.Status.ObservedGeneration == server.Generation
-		})
-	}
-}
-
-// hotOwner is the address of the data server that owns the directory; "" if none does yet.
-func (b *bench) hotOwner(t *testing.T) string {
-	t.Helper()
-	var directories internalv1.ShareDirectoryList
-	if err := b.api.List(t.Context(), &directories); err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range directories.Items {
-		if d.Spec.FileShareRef.Name == hotShare && d.Spec.Path == hotDirectory && d.Status.State == internalv1.DirectoryReady {
-			ordinal, _ := naming.DataServerOrdinal(fileServer, d.Spec.DataServerRef.Name) // They are all this FileServer's.
-			return ownerAddress(int(ordinal))
-		}
-	}
-	return ""
 }
 
 // measureHot has some clients read all of one directory: first its owner serves it, then as many data servers as there are clients.
@@ -121,7 +50,7 @@ func (b *bench) measureHot(t *testing.T) {
 	}
 	b.links(t, true, 0)
 	b.shareStorage(t, true)
-	owner := b.hotOwner(t)
+	owner := b.directoryOwner(t, hotShare, hotDirectory)
 	for _, k := range model.HotServers(b.hot) {
 		clients := b.clients[:k]
 		b.measureRawOfClients(t, clients)
