@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -161,22 +163,20 @@ func setStatus(o, from client.Object) {
 
 func specOf(o client.Object) any { return reflect.ValueOf(o).Elem().FieldByName("Spec").Interface() }
 
-// patch merges a document (RFC 7386) into an object, or into its status alone.
-func (a *modelAPI) patch(o client.Object, body []byte, onlyStatus bool) error {
+// patch changes an object, or its status alone, by a merge patch (RFC 7386) or a JSON patch (RFC 6902).
+func (a *modelAPI) patch(o client.Object, kind types.PatchType, body []byte, onlyStatus bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.objects[keyOf(o)]
 	if now == nil {
 		return apierrors.NewNotFound(resourceOf(o), o.GetName())
 	}
-	var document, change map[string]any
 	text, err := json.Marshal(now)
-	if err = errors.Join(err, json.Unmarshal(text, &document), json.Unmarshal(body, &change)); err != nil {
+	if err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	merge(document, change)
-	if text, err = json.Marshal(document); err != nil {
-		return apierrors.NewBadRequest(err.Error())
+	if text, err = patched(text, kind, body); err != nil {
+		return err
 	}
 	next := reflect.New(reflect.TypeOf(now).Elem()).Interface().(client.Object)
 	if err := json.Unmarshal(text, next); err != nil {
@@ -187,6 +187,26 @@ func (a *modelAPI) patch(o client.Object, body []byte, onlyStatus bool) error {
 	}
 	assign(o, a.newest(next))
 	return nil
+}
+
+// patched is a document with a patch. A JSON patch that does not apply is answered with 422 and no cause, as by an API server.
+func patched(text []byte, kind types.PatchType, body []byte) ([]byte, error) {
+	if kind == types.JSONPatchType {
+		operations, err := jsonpatch.DecodePatch(body)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		if text, err = operations.Apply(text); err != nil {
+			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+		}
+		return text, nil
+	}
+	var document, change map[string]any
+	if err := errors.Join(json.Unmarshal(text, &document), json.Unmarshal(body, &change)); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	merge(document, change)
+	return json.Marshal(document)
 }
 
 func merge(document, change map[string]any) {
@@ -379,7 +399,7 @@ func (c *modelClient) patch(ctx context.Context, what string, o client.Object, p
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, what+" "+string(body), o, func(sent client.Object) error { return c.p.model.api.patch(sent, body, onlyStatus) })
+	return c.write(ctx, what+" "+string(body), o, func(sent client.Object) error { return c.p.model.api.patch(sent, patch.Type(), body, onlyStatus) })
 }
 
 func (c *modelClient) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
