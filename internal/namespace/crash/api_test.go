@@ -3,6 +3,7 @@ package crash
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -242,32 +244,24 @@ func (s *statusClient) Patch(ctx context.Context, o client.Object, patch client.
 	return err
 }
 
-// applyToStatus is what the API server does with a JSON patch of a status (internal/sameobject).
+// applyToStatus is what the API server does with a JSON patch of a status (internal/sameobject). One that does not apply is answered with 422 and no
+// cause.
 func applyToStatus(kind types.PatchType, body []byte, next *internalv1.ShareDirectory) error {
-	var operations []struct {
-		Op, Path string
-		Value    any
+	if kind != types.JSONPatchType {
+		return apierrors.NewBadRequest(fmt.Sprintf("a status gets a %s: only JSON patches test the UID", kind))
 	}
-	if err := json.Unmarshal(body, &operations); err != nil || kind != types.JSONPatchType {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s: %v", kind, err))
-	}
-	set := map[string]any{}
-	for _, o := range operations {
-		field, isStatus := strings.CutPrefix(o.Path, "/status/")
-		switch {
-		case o.Op == "add" && isStatus && !reflect.ValueOf(next.Status).IsZero():
-			set[field] = o.Value
-		case o.Op == "test" && o.Path == "/metadata/uid" && o.Value == string(next.UID):
-		default:
-			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "", 0, false)
-		}
-	}
-	fields, err := json.Marshal(set)
-	if err != nil {
+	operations, err := jsonpatch.DecodePatch(body)
+	text, encoding := json.Marshal(next)
+	if err := errors.Join(err, encoding); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	if err := json.Unmarshal(fields, &next.Status); err != nil {
+	if text, err = operations.Apply(text); err != nil {
+		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	var changed internalv1.ShareDirectory
+	if err := json.Unmarshal(text, &changed); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
+	next.Status = changed.Status
 	return nil
 }

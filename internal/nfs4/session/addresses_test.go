@@ -165,13 +165,19 @@ func TestOneChangeAfterTheOtherIsFasterThanTheRate(t *testing.T) {
 	}
 }
 
+// wideSession is a session of the client at address 1 with some slots: as many requests at a time.
+func (f *fixture) wideSession(t *testing.T, slots uint32) nfsv4.Sessionid4 {
+	t.Helper()
+	id := exchanged(t, f.send(at(1), exchangeID("a", 1, 0)))
+	wide := func(a *nfsv4.CreateSession4args) { a.CsaForeChanAttrs.CaMaxrequests = slots }
+	return created(t, f.send(at(1), createSession(id.EirClientid, 1, wide))).CsrSessionid
+}
+
 // Beyond the rate an address has one change under way, and no more.
 func TestBeyondTheRateAnAddressHasOneChangeAtATime(t *testing.T) {
 	f := newFixture(t, session.Limits{ChangesPerSecond: 1, ChangeBurst: 2, ChangesPerAddress: 8, Slots: 16})
 	f.handler.entered, f.handler.leave = make(chan struct{}, 100), make(chan struct{})
-	id := exchanged(t, f.send(at(1), exchangeID("a", 1, 0)))
-	wide := func(a *nfsv4.CreateSession4args) { a.CsaForeChanAttrs.CaMaxrequests = 16 }
-	mine := created(t, f.send(at(1), createSession(id.EirClientid, 1, wide))).CsrSessionid
+	mine := f.wideSession(t, 16)
 	statuses := make(chan nfsv4.Nfsstat4, 8)
 	for slot := range uint32(8) {
 		go func() { statuses <- f.send(at(1), sequence(mine, slot, 1), putRoot, create).Status }()
@@ -194,9 +200,7 @@ func TestBeyondTheRateAnAddressHasOneChangeAtATime(t *testing.T) {
 func TestChangesAtATime(t *testing.T) {
 	f := newFixture(t, session.Limits{ChangesPerSecond: 1000, ChangeBurst: 1000, ChangesPerAddress: 2, Slots: 16})
 	f.handler.entered, f.handler.leave = make(chan struct{}, 100), make(chan struct{})
-	id := exchanged(t, f.send(at(1), exchangeID("a", 1, 0)))
-	wide := func(a *nfsv4.CreateSession4args) { a.CsaForeChanAttrs.CaMaxrequests = 16 }
-	mine := created(t, f.send(at(1), createSession(id.EirClientid, 1, wide))).CsrSessionid
+	mine := f.wideSession(t, 16)
 	other, _ := f.clientAt(at(2), "b")
 	statuses := make(chan nfsv4.Nfsstat4, 16)
 	for slot := range uint32(16) {

@@ -13,9 +13,7 @@ import (
 func TestChangesBeyondTheRateDoNotRaiseIt(t *testing.T) {
 	f := newFixture(t, session.Limits{ChangesPerSecond: 1, ChangeBurst: 2, ChangesPerAddress: 16, Slots: 32})
 	f.handler.entered, f.handler.leave = make(chan struct{}, 100), make(chan struct{})
-	id := exchanged(t, f.send(at(1), exchangeID("a", 1, 0)))
-	wide := func(a *nfsv4.CreateSession4args) { a.CsaForeChanAttrs.CaMaxrequests = 32 }
-	mine := created(t, f.send(at(1), createSession(id.EirClientid, 1, wide))).CsrSessionid
+	mine := f.wideSession(t, 32)
 	statuses := make(chan nfsv4.Nfsstat4, 32)
 	sent := uint32(0)
 	send := func(n int) {
