@@ -179,28 +179,37 @@ func TestARenameDoesNotTakeTheTimeOfTheLastChangeBack(t *testing.T) {
 	})
 }
 
-// A server changes the mode of a directory, and has not learned of what another one has just made in it. The directory was modified then, and not before.
+// A server changes the mode of a directory, and has not learned of what another one has just made in it, or that it is finished. The directory was
+// modified then, and not before.
 func TestAChangeOfModeDoesNotTakeTheTimeOfModificationBack(t *testing.T) {
-	during(t, func(w *world) {
-		const prompt, late = 1, 0
-		w.mu.Lock()
-		w.lags = map[string]time.Duration{w.processes[late].name: 100 * time.Millisecond}
-		w.mu.Unlock()
-		began := time.Now()
-		if got := w.doThrough(prompt, request{op: "mkdir", path: "q/n"}); got.status != nfsv4.NFS4_OK {
-			t.Errorf("mkdir: %s", nfsv4.Nfsstat4_name[got.status])
-		}
-		p := w.serving(late)
-		entry, _ := p.tree.At("/s/q")
-		mode := uint32(0o700)
-		if status := p.service.SetAttributes(t.Context(), entry, tree.Settings{Mode: &mode}, tree.Credentials{UID: 1000}); status != nfsv4.NFS4_OK {
-			t.Errorf("chmod: %s", nfsv4.Nfsstat4_name[status])
-		}
-		time.Sleep(quiet)
-		for _, p := range w.running() {
-			if now, _ := p.tree.At("/s/q"); now.Mode != mode || now.Modified.Before(began) {
-				t.Errorf("%s: mode %o, modified %s before it was", p.name, now.Mode, began.Sub(now.Modified))
+	for _, unfinished := range []time.Duration{0, 5 * time.Second} {
+		during(t, func(w *world) {
+			const prompt, late = 1, 0
+			began := time.Now()
+			w.mu.Lock()
+			w.lags = map[string]time.Duration{w.processes[late].name: 100 * time.Millisecond}
+			w.cutting = func(_ int, _ *process, what string) mode {
+				if what == "API status Ready q/n" && time.Since(began) < unfinished {
+					return refuse
+				}
+				return fine
 			}
-		}
-	})
+			w.mu.Unlock()
+			if got := w.doThrough(prompt, request{op: "mkdir", path: "q/n"}); got.status != nfsv4.NFS4_OK {
+				t.Errorf("mkdir: %s", nfsv4.Nfsstat4_name[got.status])
+			}
+			p := w.serving(late)
+			entry, _ := p.tree.At("/s/q")
+			mode := uint32(0o700)
+			if status := p.service.SetAttributes(t.Context(), entry, tree.Settings{Mode: &mode}, tree.Credentials{UID: 1000}); status != nfsv4.NFS4_OK {
+				t.Errorf("chmod: %s", nfsv4.Nfsstat4_name[status])
+			}
+			time.Sleep(quiet)
+			for _, p := range w.running() {
+				if now, _ := p.tree.At("/s/q"); now.Mode != mode || now.Modified.Before(began) {
+					t.Errorf("%s: mode %o, modified %s before it was", p.name, now.Mode, began.Sub(now.Modified))
+				}
+			}
+		})
+	}
 }

@@ -65,6 +65,8 @@ func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings 
 		if known, ok := s.Tree.Get(entry.ID); ok {
 			now = known
 		}
+		// A client may have made a directory whose ShareDirectory is not Ready yet (finishBehind).
+		now.Modified = latest(now.Modified, s.Tree.NewestUnfinished(&now))
 	}
 	if err := s.setTimes(ctx, &now, directory, settings, current, began); err != nil {
 		return s.status("set attributes of "+entry.Path, err)

@@ -1,6 +1,11 @@
 package tree
 
-import internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+import (
+	"path"
+	"time"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+)
 
 // Made shows a directory that this server has made, although its ShareDirectory does not say yet that it is Ready.
 func (t *Tree) Made(o *internalv1.ShareDirectory) {
@@ -23,4 +28,20 @@ func (r *Directory) keepMade(before *Directory) {
 	if before.made && before.UID == r.UID && r.State == internalv1.DirectoryCreating {
 		r.State, r.made = internalv1.DirectoryReady, true
 	}
+}
+
+// NewestUnfinished is when the newest directory right in a directory was made that is not shown yet. The zero time: there is none.
+func (t *Tree) NewestUnfinished(dir *Entry) time.Time {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	var newest time.Time
+	if dir.Share == nil {
+		return newest
+	}
+	for rel, r := range t.directories[dir.Share.Name] {
+		if r.State == internalv1.DirectoryCreating && path.Dir("/"+rel) == path.Clean("/"+dir.Rel) && r.Created.After(newest) {
+			newest = r.Created
+		}
+	}
+	return newest
 }

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"testing"
+	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -45,5 +46,31 @@ func TestADirectoryThatThisServerHasMadeIsShown(t *testing.T) {
 				t.Errorf("it is shown: %v", shown)
 			}
 		})
+	}
+}
+
+func TestTheNewestUnfinishedDirectoryOfALevel(t *testing.T) {
+	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	made := func(path string, state internalv1.DirectoryState, after time.Duration) *internalv1.ShareDirectory {
+		o := newDirectory("s", path, "fs-0", state, 1)
+		o.Annotations = map[string]string{MadeTimeAnnotation: FormatTime(at.Add(after))}
+		return o
+	}
+	tree := New("fs")
+	tree.SetShare(fleet.ShareOf(newShare("s", "/s", 0, func(s *v1alpha1.FileShareSpec) { s.Depth = 2 })))
+	for _, o := range []*internalv1.ShareDirectory{
+		made("a", "", 1*time.Second),
+		made("b", "", 2*time.Second),
+		made("c", internalv1.DirectoryRemoving, 3*time.Second),
+		made("p/d", "", 4*time.Second),
+		made("p/e", internalv1.DirectoryReady, 5*time.Second),
+	} {
+		tree.SetDirectory(o)
+	}
+	for path, want := range map[string]time.Time{"/s": at.Add(2 * time.Second), "/s/p": at.Add(4 * time.Second), "/": {}} {
+		dir, ok := tree.At(path)
+		if got := tree.NewestUnfinished(&dir); !ok || !got.Equal(want) {
+			t.Errorf("%s: %v, not %v", path, got, want)
+		}
 	}
 }
