@@ -179,24 +179,32 @@ func TestARenameDoesNotTakeTheTimeOfTheLastChangeBack(t *testing.T) {
 	})
 }
 
-// A server changes the mode of a directory, and has not learned of what another one has just made in it, or that it is finished. The directory was
+// A server changes the mode of a directory, and has not learned of what another one has just made in it or renamed into it, or that it is finished. The directory was
 // modified then, and not before.
 func TestAChangeOfModeDoesNotTakeTheTimeOfModificationBack(t *testing.T) {
-	for _, unfinished := range []time.Duration{0, 5 * time.Second} {
+	for _, test := range []struct {
+		change     request
+		unfinished time.Duration
+	}{
+		{change: request{op: "mkdir", path: "q/n"}},
+		{request{op: "mkdir", path: "q/n"}, 5 * time.Second},
+		{change: request{op: "rename", path: "p/a", to: "q/n"}},
+		{request{op: "rename", path: "p/a", to: "q/n"}, 5 * time.Second},
+	} {
 		during(t, func(w *world) {
 			const prompt, late = 1, 0
 			began := time.Now()
 			w.mu.Lock()
 			w.lags = map[string]time.Duration{w.processes[late].name: 100 * time.Millisecond}
 			w.cutting = func(_ int, _ *process, what string) mode {
-				if what == "API status Ready q/n" && time.Since(began) < unfinished {
+				if what == "API status Ready q/n" && time.Since(began) < test.unfinished {
 					return refuse
 				}
 				return fine
 			}
 			w.mu.Unlock()
-			if got := w.doThrough(prompt, request{op: "mkdir", path: "q/n"}); got.status != nfsv4.NFS4_OK {
-				t.Errorf("mkdir: %s", nfsv4.Nfsstat4_name[got.status])
+			if got := w.doThrough(prompt, test.change); got.status != nfsv4.NFS4_OK {
+				t.Errorf("%s: %s", test.change, nfsv4.Nfsstat4_name[got.status])
 			}
 			p := w.serving(late)
 			entry, _ := p.tree.At("/s/q")
@@ -207,7 +215,7 @@ func TestAChangeOfModeDoesNotTakeTheTimeOfModificationBack(t *testing.T) {
 			time.Sleep(quiet)
 			for _, p := range w.running() {
 				if now, _ := p.tree.At("/s/q"); now.Mode != mode || now.Modified.Before(began) {
-					t.Errorf("%s: mode %o, modified %s before it was", p.name, now.Mode, began.Sub(now.Modified))
+					t.Errorf("%s, Ready after %s: %s: mode %o, modified %s before it was", test.change, test.unfinished, p.name, now.Mode, began.Sub(now.Modified))
 				}
 			}
 		})

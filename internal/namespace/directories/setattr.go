@@ -65,7 +65,7 @@ func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings 
 		if known, ok := s.Tree.Get(entry.ID); ok {
 			now = known
 		}
-		// A client may have made a directory whose ShareDirectory is not Ready yet (finishBehind).
+		// A client may have made or renamed a directory whose ShareDirectory is not Ready yet (finishBehind, endRename).
 		now.Modified = latest(now.Modified, s.Tree.NewestUnfinished(&now))
 	}
 	if err := s.setTimes(ctx, &now, directory, settings, current, began); err != nil {

@@ -30,7 +30,7 @@ func (r *Directory) keepMade(before *Directory) {
 	}
 }
 
-// NewestUnfinished is when the newest directory right in a directory was made that is not shown yet. The zero time: there is none.
+// NewestUnfinished is when the newest directory right in a directory was made, or came by a rename, that is not shown yet. The zero time: there is none.
 func (t *Tree) NewestUnfinished(dir *Entry) time.Time {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -39,7 +39,8 @@ func (t *Tree) NewestUnfinished(dir *Entry) time.Time {
 		return newest
 	}
 	for rel, r := range t.directories[dir.Share.Name] {
-		if r.State == internalv1.DirectoryCreating && path.Dir("/"+rel) == path.Clean("/"+dir.Rel) && r.Created.After(newest) {
+		unfinished := r.State == internalv1.DirectoryCreating || r.State == internalv1.DirectoryRenaming
+		if unfinished && path.Dir("/"+rel) == path.Clean("/"+dir.Rel) && r.Created.After(newest) {
 			newest = r.Created
 		}
 	}

@@ -64,10 +64,11 @@ func TestTheNewestUnfinishedDirectoryOfALevel(t *testing.T) {
 		made("c", internalv1.DirectoryRemoving, 3*time.Second),
 		made("p/d", "", 4*time.Second),
 		made("p/e", internalv1.DirectoryReady, 5*time.Second),
+		made("p/f", internalv1.DirectoryRenaming, 6*time.Second),
 	} {
 		tree.SetDirectory(o)
 	}
-	for path, want := range map[string]time.Time{"/s": at.Add(2 * time.Second), "/s/p": at.Add(4 * time.Second), "/": {}} {
+	for path, want := range map[string]time.Time{"/s": at.Add(2 * time.Second), "/s/p": at.Add(6 * time.Second), "/": {}} {
 		dir, ok := tree.At(path)
 		if got := tree.NewestUnfinished(&dir); !ok || !got.Equal(want) {
 			t.Errorf("%s: %v, not %v", path, got, want)
