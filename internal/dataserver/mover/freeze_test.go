@@ -13,20 +13,15 @@ import (
 )
 
 // short are limits that tests wait for.
-var short = limits{release: 3 * time.Second, closing: 300 * time.Millisecond, orphan: 300 * time.Millisecond, tidy: 100 * time.Millisecond, pass: 20 * time.Millisecond, stale: 100 * time.Millisecond}
+var short = limits{release: 3 * time.Second, closing: 300 * time.Millisecond, orphan: 300 * time.Millisecond, tidy: 100 * time.Millisecond, pass: 20 * time.Millisecond, short: testLimit, stale: 100 * time.Millisecond}
 
 // shortWorld is a world whose servers have short limits.
 func shortWorld(t *testing.T) *world {
 	t.Helper()
-	return worldWith(t, short)
-}
-
-func worldWith(t *testing.T, l limits) *world {
-	t.Helper()
 	w := newWorld(t)
 	for _, s := range []*server{w.source, w.target} {
 		s.end()
-		s.limits = l
+		s.limits = short
 		s.start()
 	}
 	return w
@@ -96,6 +91,7 @@ func TestAFreezeEndsIfTheOperatorIsAway(t *testing.T) {
 	fill(t, w.shown(w.source))
 	w.watch = func() bool { return w.target.stage() == stageVerified }
 	w.run()
+	w.source.away.Store(true)
 	w.await("the freeze ends", func() bool { return w.source.stage() == stageReleased })
 	w.await("clients go on", func() bool {
 		list, _ := os.ReadFile(w.source.mover.ListFile)
@@ -112,6 +108,7 @@ func TestAFreezeEndsIfTheOperatorIsAway(t *testing.T) {
 		t.Fatalf("it is %s again", s)
 	}
 	// The operator comes back with what it knew: the copy is verified, and the source frozen.
+	w.source.away.Store(false)
 	w.move.Step, w.move.Sequence = internalv1.MovePlacing, w.move.Sequence+1
 	released := false
 	w.watch = func() bool {
@@ -132,7 +129,9 @@ func TestAFreezeThatWasPromisedDoesNotEndByItself(t *testing.T) {
 	want := contents(t, w.shown(w.source))
 	w.watch = func() bool { return w.target.stage() == stagePlaced }
 	w.run()
+	w.source.away.Store(true)
 	time.Sleep(short.release + time.Second)
+	w.source.away.Store(false)
 	if s := w.source.stage(); s != stagePromised {
 		t.Fatalf("it is %s", s)
 	}
@@ -154,9 +153,7 @@ func TestOneServerHasTheDirectoryWhenAllObjectsAreLost(t *testing.T) {
 		for n := int64(1); n <= most; n++ {
 			t.Run(fmt.Sprintf("the source: %v, change %d", atSource, n), func(t *testing.T) {
 				t.Parallel()
-				waiting := short
-				waiting.release = testLimit
-				w := worldWith(t, waiting)
+				w := shortWorld(t)
 				fill(t, w.shown(w.source))
 				want := contents(t, w.shown(w.source))
 				s := w.target

@@ -66,6 +66,8 @@ type Mover struct {
 	staging sync.Mutex
 	started bool
 	limits  limits
+	// unheard is how long nothing is heard of the operator that was heard of at a time: time.Since, except in tests.
+	unheard func(at time.Time) time.Duration
 	// sync makes a volume durable: syncVolume, except in tests.
 	sync  func(path string) error
 	tasks chan []internalv1.MoveTask
@@ -83,8 +85,9 @@ type limits struct {
 	// release is how long a directory stays frozen if nothing is heard of the operator, closing how long clients wait for those who have files open,
 	// orphan how long a move waits that is in no task any more: all objects may be lost, and are written again. tidy is how often it is looked for these.
 	release, closing, orphan, tidy time.Duration
-	// pass is the least pause between two passes, stale how long clients of the source wait after the flip.
-	pass, stale time.Duration
+	// pass is the least pause between two passes, short how long one takes at the most for the directory to be frozen next, stale how long clients of
+	// the source wait after the flip.
+	pass, short, stale time.Duration
 }
 
 // work is a move that this data server has a part of.
@@ -102,7 +105,8 @@ func New(config Config) *Mover {
 	return &Mover{
 		Config: config, confines: HasLandlock(), tasks: make(chan []internalv1.MoveTask, 1), known: map[string]*work{}, sending: map[string]int{}, acting: map[string]*sync.Mutex{},
 		reports: map[string]internalv1.MoveReport{}, changed: make(chan struct{}, 1), sync: syncVolume,
-		limits: limits{release: moving.ReleaseLimit, closing: closingLimit, orphan: orphanAfter, tidy: tidyEvery, pass: passPause, stale: staleAfter},
+		limits:  limits{release: moving.ReleaseLimit, closing: closingLimit, orphan: orphanAfter, tidy: tidyEvery, pass: passPause, short: shortPass, stale: staleAfter},
+		unheard: time.Since,
 	}
 }
 

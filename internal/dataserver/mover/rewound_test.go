@@ -109,7 +109,9 @@ func TestATargetThatGaveUpSaysSoAfterItsStart(t *testing.T) {
 	want := contents(t, w.shown(w.source))
 	w.watch = func() bool { return w.target.stage() == stageVerified }
 	w.run()
+	w.source.away.Store(true)
 	w.await("the freeze ends", func() bool { return w.source.stage() == stageReleased })
+	w.source.away.Store(false)
 	w.move.Step, w.move.Sequence = internalv1.MovePlacing, w.move.Sequence+1
 	where := place{root: w.target.root, id: moveID}
 	j, err := where.read()

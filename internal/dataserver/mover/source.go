@@ -134,7 +134,7 @@ func (m *Mover) freezeStep(ctx context.Context, where place, task *internalv1.Mo
 	if err = errors.Join(err, reading); err == nil {
 		return m.keepFrozen(ctx, where, j, report, since)
 	}
-	if j != nil && j.isBack() && time.Since(since) > m.limits.release {
+	if j != nil && j.isBack() && m.unheard(since) > m.limits.release {
 		err = errors.Join(err, m.release(ctx, where))
 	}
 	report.State, report.Message = "", cut(err.Error())
@@ -144,7 +144,7 @@ func (m *Mover) freezeStep(ctx context.Context, where place, task *internalv1.Mo
 // keepFrozen reports a frozen directory, and lets clients go on if it was not promised and nothing was heard for too long.
 func (m *Mover) keepFrozen(ctx context.Context, where place, j *journal, report internalv1.MoveReport, since time.Time) (internalv1.MoveReport, time.Duration) {
 	report.State = internalv1.MoveStateFrozen
-	left := m.limits.release - time.Since(since)
+	left := m.limits.release - m.unheard(since)
 	if j.Stage == stagePromised || left > 0 {
 		return report, max(left, 0)
 	}

@@ -91,8 +91,8 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 		}
 	}
 	report := c.report(task, state)
-	if task.Step == internalv1.MoveCopying && state == internalv1.MoveStateCopying && c.took > shortPass {
-		report.Message = fmt.Sprintf("the last pass took %s; clients are made to wait for the end when one takes %s at most", c.took.Round(time.Second), shortPass)
+	if task.Step == internalv1.MoveCopying && state == internalv1.MoveStateCopying && c.took > m.limits.short {
+		report.Message = fmt.Sprintf("the last pass took %s; clients are made to wait for the end when one takes %s at most", c.took.Round(time.Second), m.limits.short)
 	}
 	var refused *errRefused
 	switch {
@@ -145,7 +145,7 @@ func (m *Mover) onePass(ctx context.Context, where place, task *internalv1.MoveT
 		c.since, c.sinceHere = time0, began
 	}
 	c.took = time.Since(began)
-	c.caughtUp = c.since != 0 && !checksum && c.took <= shortPass
+	c.caughtUp = c.since != 0 && !checksum && c.took <= m.limits.short
 	return nil
 }
 

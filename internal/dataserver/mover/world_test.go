@@ -60,6 +60,8 @@ type server struct {
 	peers map[string]*server
 	// open is how many files clients have open, as ganesha says.
 	open atomic.Pointer[string]
+	// away: the operator is. Before that a freeze does not end by itself, however slow the machine is.
+	away atomic.Bool
 	// limits are the mover's, if they are set.
 	limits limits
 	// crashAt is the change before which the mover ends, counted from 1; 0: none. changes counts them.
@@ -71,7 +73,11 @@ type server struct {
 	reports []internalv1.MoveReport
 	address string
 	crashed chan struct{}
+	// life ends with the mover's process, and running is all that it does: it is over before another one starts, and before directories of the
+	// test are removed.
+	life    context.Context
 	stop    context.CancelFunc
+	running *sync.WaitGroup
 }
 
 func newServer(t *testing.T, name string, peers map[string]*server) *server {
@@ -85,7 +91,7 @@ func newServer(t *testing.T, name string, peers map[string]*server) *server {
 	s.address = listener.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { s.accept(ctx, listener) })
+	serving.Go(func() { s.accept(listener) })
 	serving.Go(func() { s.ganesha(ctx) })
 	t.Cleanup(func() {
 		cancel()
@@ -98,7 +104,7 @@ func newServer(t *testing.T, name string, peers map[string]*server) *server {
 }
 
 // accept answers the other server, whose name comes first: the real port has it from the certificate.
-func (s *server) accept(ctx context.Context, listener net.Listener) {
+func (s *server) accept(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -114,13 +120,25 @@ func (s *server) accept(ctx context.Context, listener net.Listener) {
 				}
 				name += string(letter[:])
 			}
-			s.mutex.Lock()
-			m := s.mover
-			s.mutex.Unlock()
-			if m != nil {
-				m.Serve(ctx, name, conn)
+			if serve := s.serving(); serve != nil {
+				serve(name, conn)
 			}
 		}()
+	}
+}
+
+// serving begins an answer of the mover; nil: there is none.
+func (s *server) serving() func(name string, conn net.Conn) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.mover == nil {
+		return nil
+	}
+	m, life, running := s.mover, s.life, s.running
+	running.Add(1)
+	return func(name string, conn net.Conn) {
+		defer running.Done() // A crash ends the goroutine.
+		m.Serve(life, name, conn)
 	}
 }
 
@@ -180,22 +198,32 @@ func (s *server) start() {
 		},
 		Log: slog.New(slog.DiscardHandler),
 	})
-	m.limits.pass, m.limits.stale = 20*time.Millisecond, 100*time.Millisecond
+	m.limits.pass, m.limits.short, m.limits.stale = 20*time.Millisecond, testLimit, 100*time.Millisecond
 	if s.limits != (limits{}) {
 		m.limits = s.limits
 	}
+	m.unheard = func(at time.Time) time.Duration {
+		if s.away.Load() {
+			return time.Since(at)
+		}
+		return 0
+	}
 	s.mutex.Lock()
-	s.mover, s.crashed, s.stop = m, crashed, cancel
+	s.mover, s.crashed, s.life, s.stop, s.running = m, crashed, ctx, cancel, &sync.WaitGroup{}
+	running := s.running
 	s.mutex.Unlock()
 	must(s.t, BeforeStart(s.root, m.ListFile))
-	go m.Run(ctx)
+	running.Go(func() { m.Run(ctx) })
 }
 
+// end ends the mover's process, with all that it does.
 func (s *server) end() {
 	s.mutex.Lock()
-	defer s.mutex.Unlock()
 	s.stop()
 	s.mover = nil
+	running := s.running
+	s.mutex.Unlock()
+	running.Wait()
 }
 
 // Rename stands in for ganesha.
@@ -245,6 +273,7 @@ func (s *server) restartIfCrashed() bool {
 	select {
 	case <-crashed:
 		s.crashAt.Store(0)
+		s.end()
 		s.start()
 		return true
 	default:
