@@ -1,3 +1,4 @@
 // Package hotdirectories decides which data servers serve a hot directory (spec.hotDirectories of a FileShare), and which of them a client
-// is sent to. It is pure. It imports internal/brace and the standard library only.
+// is sent to. It is pure. It imports internal/brace, internal/subnet and the
+// standard library only.
 package hotdirectories

@@ -16,8 +16,7 @@ const (
 	MaxFound = 16
 	// entryGap is the longest time between the two questions by which a client enters a directory (Visits).
 	entryGap = 5 * time.Second
-	// maxVisits bounds the memory for visits, and sweepEvery the work when that is full.
-	maxVisits  = 1 << 16
+	// sweepEvery bounds the work when there is no room for visits.
 	sweepEvery = time.Minute
 )
 
@@ -57,9 +56,8 @@ func (s Search) HasCooled(last, now time.Time) bool {
 // and has not looked in between, enters; and one that has entered counts for as long as it asks again in time. Several processes of a client can do
 // so at the same moment: looks are counted.
 type Visits struct {
-	directories map[string]map[netip.Addr]visit
-	count       int
-	swept       time.Time
+	kept  Kept[string, visit]
+	swept time.Time
 }
 
 type visit struct {
@@ -81,7 +79,7 @@ func (v visit) open(now time.Time) int {
 // Look counts that a client looked up the name of a directory, and learned that it is elsewhere.
 func (v *Visits) Look(directory string, client netip.Addr, now time.Time) {
 	client = client.Unmap().WithZone("")
-	before := v.directories[directory][client]
+	before := v.kept.Of(directory)[client]
 	before.looks, before.looked = before.open(now)+1, now
 	v.keep(directory, client, before, now)
 }
@@ -90,7 +88,7 @@ func (v *Visits) Look(directory string, client netip.Addr, now time.Time) {
 // now. If there are too many visits to remember, new ones are not counted: then a directory stays as it is.
 func (v *Visits) Note(directory string, client netip.Addr, now time.Time) (clients int, enters bool) {
 	client = client.Unmap().WithZone("")
-	before := v.directories[directory][client]
+	before := v.kept.Of(directory)[client]
 	looks, gap := before.open(now), now.Sub(before.asked)
 	if gap > Lately {
 		before.entered = false
@@ -102,28 +100,17 @@ func (v *Visits) Note(directory string, client netip.Addr, now time.Time) (clien
 
 // keep remembers a visit, if there is room.
 func (v *Visits) keep(directory string, client netip.Addr, now visit, at time.Time) {
-	_, again := v.directories[directory][client]
-	if !again && v.count >= maxVisits {
+	if !v.kept.HasRoom(directory, client) {
 		v.sweep(at)
 	}
-	if !again && v.count >= maxVisits {
-		return
+	if v.kept.HasRoom(directory, client) {
+		v.kept.Keep(directory, client, now)
 	}
-	if v.directories == nil {
-		v.directories = map[string]map[netip.Addr]visit{}
-	}
-	if v.directories[directory] == nil {
-		v.directories[directory] = map[netip.Addr]visit{}
-	}
-	if !again {
-		v.count++
-	}
-	v.directories[directory][client] = now
 }
 
 // Entered are the clients that have entered a directory and asked lately.
 func (v *Visits) Entered(directory string, now time.Time) (clients []netip.Addr) {
-	for client, visit := range v.directories[directory] {
+	for client, visit := range v.kept.Of(directory) {
 		if visit.entered && now.Sub(visit.asked) <= Lately {
 			clients = append(clients, client)
 		}
@@ -137,15 +124,5 @@ func (v *Visits) sweep(now time.Time) {
 		return
 	}
 	v.swept = now
-	for directory, known := range v.directories {
-		for client, visit := range known {
-			if now.Sub(visit.asked) > Lately {
-				delete(known, client)
-				v.count--
-			}
-		}
-		if len(known) == 0 {
-			delete(v.directories, directory)
-		}
-	}
+	v.kept.Forget(func(_ netip.Addr, visit visit) bool { return now.Sub(visit.asked) > Lately })
 }

@@ -186,20 +186,33 @@ func TestAClientCountsForAsLongAsItAsks(t *testing.T) {
 
 func TestVisitsAreBounded(t *testing.T) {
 	var v Visits
-	for i := range maxVisits {
+	for i := range MaxKept {
 		v.Note(fmt.Sprint(i%1000), client(i), start)
 	}
-	if n := enters(&v, "late", 70000, start.Add(time.Second)); n != 0 || v.count != maxVisits {
-		t.Errorf("one more than there is room for: %d count, %d are kept", n, v.count)
+	if n := enters(&v, "late", 70000, start.Add(time.Second)); n != 0 || v.kept.count != MaxKept {
+		t.Errorf("one more than there is room for: %d count, %d are kept", n, v.kept.count)
 	}
 	if n := enters(&v, "late", 70000, start.Add(Lately+time.Minute+time.Second)); n != 1 {
 		t.Errorf("when others are forgotten: %d", n)
 	}
 	total := 0
-	for _, known := range v.directories {
+	for _, known := range v.kept.directories {
 		total += len(known)
 	}
-	if total != v.count || total != 1 {
-		t.Errorf("%d are counted, %d are there, want 1", v.count, total)
+	if total != v.kept.count || total != 1 {
+		t.Errorf("%d are counted, %d are there, want 1", v.kept.count, total)
+	}
+}
+
+// Whoever has one address of IPv6 has all of its /64.
+func TestTheAddressesOfOneSubnetDoNotUseUpTheRoomForVisits(t *testing.T) {
+	var v Visits
+	for i := range MaxKept + MaxKept/4 {
+		v.Note(fmt.Sprint(i%30000), netip.AddrFrom16([16]byte{0xfd, 13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}), start)
+	}
+	for i := range 8 {
+		if n := enters(&v, "late", 70000+i, start.Add(time.Second)); n != i+1 {
+			t.Errorf("%d clients of other subnets have entered, and %d count", i+1, n)
+		}
 	}
 }

@@ -91,7 +91,7 @@ func New(config Config) *Handler {
 	return &Handler{
 		Config: config, delays: delays{now: config.Now, limit: config.MaxWait, waits: map[string]wait{}},
 		holds:  holds{limit: config.Hold, ends: config.Ends, most: config.Held, of: map[netip.Addr]int{}},
-		routes: routes{now: config.Now, directories: map[tree.ID]map[netip.Addr]*route{}},
+		routes: routes{now: config.Now},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/hotdirectories"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/nfs4/rpc"
@@ -82,7 +83,7 @@ func TestClientsOfAHotDirectoryAreOnAllOfItsDataServersAndStayThere(t *testing.T
 		t.Errorf("%v, and a minute later %v", first, again)
 	}
 	// What is forgotten is decided in the same way: all of these prefer what they were given.
-	w.handler.routes.directories = map[tree.ID]map[netip.Addr]*route{}
+	w.handler.routes.forget()
 	if alone, _ := w.referral(t, callerAt(3)); alone[0] == "" || len(alone) != maxLocations {
 		t.Errorf("after a restart: %v", alone)
 	}
@@ -202,7 +203,7 @@ func TestClientsThatHaveNotAskedForLongDoNotCount(t *testing.T) {
 	w.now = w.now.Add(routeKept + time.Second)
 	// The second client may have the same data server now, if it prefers it: without the first one all are equal.
 	for i := 1; i < 40; i++ {
-		w.handler.routes.directories = map[tree.ID]map[netip.Addr]*route{}
+		w.handler.routes.forget()
 		w.sentTo(t, 1)
 		w.now = w.now.Add(routeKept + time.Second)
 		if servers, _ := w.referral(t, callerAt(i)); servers[0] == first[0] {
@@ -214,44 +215,37 @@ func TestClientsThatHaveNotAskedForLongDoNotCount(t *testing.T) {
 
 func TestRoutesAreBounded(t *testing.T) {
 	now := time.Unix(0, 0)
-	r := routes{now: func() time.Time { return now }, directories: map[tree.ID]map[netip.Addr]*route{}}
+	r := routes{now: func() time.Time { return now }}
 	kept := tree.ID{1}
-	for i := range maxRoutes {
+	client := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)}) }
+	for i := range hotdirectories.MaxKept {
 		id := kept
 		if i%2 == 1 {
 			id = tree.ID{2, byte(i >> 16), byte(i >> 8), byte(i)}
 		}
 		// The oldest half is forgotten first.
-		if i == maxRoutes/2 {
+		if i == hotdirectories.MaxKept/2 {
 			now = now.Add(routeKept + time.Second)
 		}
-		r.directories[id] = ensured(r.directories[id])
-		r.directories[id][netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)})] = &route{"a", now}
-		r.count++
+		r.kept.Keep(id, client(i), &route{"a", now})
 	}
 	r.of(kept, netip.MustParseAddr("10.0.0.1"), []string{"a"}, nil)
-	if r.count != maxRoutes/2+1 {
-		t.Errorf("%d are kept, want those of the last hour and the new one: %d", r.count, maxRoutes/2+1)
+	if n := r.total(); n != hotdirectories.MaxKept/2+1 {
+		t.Errorf("%d are kept, want those of the last hour and the new one: %d", n, hotdirectories.MaxKept/2+1)
 	}
-	total := 0
-	for _, known := range r.directories {
-		total += len(known)
+	for i := range hotdirectories.MaxKept - r.total() { // All are new.
+		r.kept.Keep(tree.ID{3}, client(1<<20+i), &route{"a", now})
 	}
-	if total != r.count {
-		t.Errorf("%d are counted, and %d are there", r.count, total)
-	}
-	r.count = maxRoutes // All are new.
 	r.of(kept, netip.MustParseAddr("10.0.0.2"), []string{"a"}, nil)
-	if r.count > maxRoutes {
-		t.Errorf("%d are kept", r.count)
+	if n := r.total(); n > hotdirectories.MaxKept || n < hotdirectories.MaxKept/2 {
+		t.Errorf("%d are kept", n)
 	}
 }
 
-func ensured(m map[netip.Addr]*route) map[netip.Addr]*route {
-	if m == nil {
-		m = map[netip.Addr]*route{}
-	}
-	return m
+// total counts what is kept.
+func (r *routes) total() (n int) {
+	r.kept.Forget(func(netip.Addr, *route) bool { n++; return false })
+	return n
 }
 
 // A referral shows the owner and times of the directory there. They are asked of the data server that the client is sent to: one that is

@@ -7,6 +7,8 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/hotdirectories"
+	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -123,6 +125,5 @@ func TestANearerDataServerMovesNoClient(t *testing.T) {
 func (r *routes) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	clear(r.directories)
-	r.count = 0
+	r.kept = hotdirectories.Kept[tree.ID, *route]{}
 }

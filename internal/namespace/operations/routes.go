@@ -16,8 +16,6 @@ const (
 	// routeKept is how long a client counts for the data server that it was sent to, after it asked last. Linux asks again at least whenever the
 	// change attribute of the directory above is another (changeEvery), if it uses the path at all.
 	routeKept = time.Hour
-	// maxRoutes bounds the memory for routes.
-	maxRoutes = 1 << 16
 )
 
 // routes are the data servers of hot directories that clients were sent to. Any of a directory's data servers is right for any client, so
@@ -25,9 +23,8 @@ const (
 type routes struct {
 	now func() time.Time
 
-	mu          sync.Mutex
-	directories map[tree.ID]map[netip.Addr]*route
-	count       int
+	mu   sync.Mutex
+	kept hotdirectories.Kept[tree.ID, *route]
 	// visits are those of directories that can be found to be hot.
 	visits hotdirectories.Visits
 }
@@ -74,30 +71,19 @@ func (r *routes) of(directory tree.ID, client netip.Addr, order []string, near m
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	known := r.directories[directory]
-	if before := known[client]; before != nil && slices.Contains(order, before.server) {
+	if before := r.kept.Of(directory)[client]; before != nil && slices.Contains(order, before.server) {
 		before.last = now
 		return before.server
 	}
-	if known[client] == nil && r.count >= maxRoutes {
-		r.sweep(now)
-		known = r.directories[directory]
-	}
+	r.makeRoom(directory, client, now)
 	clients := map[string]int{}
-	for address, other := range known {
+	for address, other := range r.kept.Of(directory) {
 		if address != client && now.Sub(other.last) <= routeKept {
 			clients[other.server]++
 		}
 	}
 	chosen := order[hotdirectories.Choose(order, clients, near)]
-	if known == nil {
-		known = map[netip.Addr]*route{}
-		r.directories[directory] = known
-	}
-	if known[client] == nil {
-		r.count++
-	}
-	known[client] = &route{chosen, now}
+	r.kept.Keep(directory, client, &route{chosen, now})
 	return chosen
 }
 
@@ -132,7 +118,7 @@ func (r *routes) visit(directory tree.ID, client netip.Addr, owner string, hot b
 	defer r.mu.Unlock()
 	now = r.now()
 	clients, enters := r.visits.Note(string(directory[:]), client, now)
-	if known := r.directories[directory][client.Unmap().WithZone("")]; known != nil && enters && !hot {
+	if known := r.kept.Of(directory)[client.Unmap().WithZone("")]; known != nil && enters && !hot {
 		known.server, known.last = owner, now
 	}
 	return clients, now
@@ -142,37 +128,21 @@ func (r *routes) visit(directory tree.ID, client netip.Addr, owner string, hot b
 func (r *routes) begin(directory tree.ID, owner string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.directories[directory] != nil {
+	if r.kept.Of(directory) != nil {
 		return
 	}
 	now := r.now()
-	earlier := r.visits.Entered(string(directory[:]), now)
-	if len(earlier) == 0 || r.count+len(earlier) > maxRoutes {
-		return
+	for _, client := range r.visits.Entered(string(directory[:]), now) {
+		r.makeRoom(directory, client, now)
+		r.kept.Keep(directory, client, &route{owner, now})
 	}
-	known := map[netip.Addr]*route{}
-	for _, client := range earlier {
-		known[client] = &route{owner, now}
-	}
-	r.directories[directory] = known
-	r.count += len(known)
 }
 
-// sweep forgets clients that have not asked for long; if that is nothing, all. r.mu is held.
-func (r *routes) sweep(now time.Time) {
-	r.count = 0
-	for directory, known := range r.directories {
-		for client, route := range known {
-			if now.Sub(route.last) > routeKept {
-				delete(known, client)
-			}
-		}
-		if r.count += len(known); len(known) == 0 {
-			delete(r.directories, directory)
-		}
+// makeRoom forgets clients that have not asked for long, and others if that is not enough. r.mu is held.
+func (r *routes) makeRoom(directory tree.ID, client netip.Addr, now time.Time) {
+	if r.kept.HasRoom(directory, client) {
+		return
 	}
-	if r.count >= maxRoutes {
-		clear(r.directories)
-		r.count = 0
-	}
+	r.kept.Forget(func(_ netip.Addr, route *route) bool { return now.Sub(route.last) > routeKept })
+	r.kept.MakeRoom(client)
 }

@@ -3,7 +3,6 @@ package operations
 import (
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -21,7 +20,7 @@ type spread struct {
 
 func newSpread(t *testing.T, k int) *spread {
 	now := time.Unix(0, 0)
-	s := &spread{t: t, r: &routes{now: func() time.Time { return now }, directories: map[tree.ID]map[netip.Addr]*route{}}}
+	s := &spread{t: t, r: &routes{now: func() time.Time { return now }}}
 	for i := range k {
 		s.servers = append(s.servers, fmt.Sprint("fs-", i))
 	}

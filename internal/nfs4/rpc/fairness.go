@@ -4,27 +4,16 @@ import (
 	"net/netip"
 	"sync"
 	"time"
-)
 
-// subnetBits is how much of an IPv6 address counts as one client: whoever has one address has
-// all of its /64.
-const subnetBits = 64
+	"github.com/howdah/howdah/internal/subnet"
+)
 
 // firstTurn is what any address may hold of replies even when all memory for them is used up: the work of a long
 // listing, so that a quiet client is served while the connections at fault are being closed.
 const firstTurn = 384 << 10
 
 // Client is the part of an address that limits are kept for.
-func Client(address netip.Addr) netip.Addr {
-	if !address.Is6() {
-		return address
-	}
-	prefix, err := address.Prefix(subnetBits)
-	if err != nil {
-		return address
-	}
-	return prefix.Addr()
-}
+func Client(address netip.Addr) netip.Addr { return subnet.Of(address) }
 
 // account is what one client address holds. The server's lock guards it.
 type account struct {

@@ -1,0 +1,18 @@
+package subnet
+
+import "net/netip"
+
+// bits is how much of an IPv6 address counts as one client: whoever has one address has all of its /64.
+const bits = 64
+
+// Of is the part of an address that limits are kept for.
+func Of(address netip.Addr) netip.Addr {
+	if !address.Is6() {
+		return address
+	}
+	prefix, err := address.Prefix(bits)
+	if err != nil {
+		return address
+	}
+	return prefix.Addr()
+}
