@@ -43,6 +43,9 @@ func (o *observed) failoverInput() failover.Input {
 		node := &o.nodes[i]
 		seen := failoverNode(node)
 		seen.Renewed, seen.Closed = o.renewed[node.Name], o.closedNodes[node.Name]
+		if ahead := o.clocksAhead[node.Name]; ahead.Abs() > exact && !seen.ReadySince.IsZero() {
+			seen.ReadySince = seen.ReadySince.Add(-ahead) // The kubelet has written it by its own clock.
+		}
 		in.Nodes[node.Name] = seen
 	}
 	for name := range o.dataServers {

@@ -114,7 +114,7 @@ func (l *leader) corrected(unreachable internalv1.Unreachable) time.Time {
 
 // readLeases reads when kubelets last renewed their Leases, of the nodes with a data server that does not answer, and of lost nodes.
 func (o *observed) readLeases(ctx context.Context, live client.Reader) error {
-	o.renewed = map[string]time.Time{}
+	o.renewed, o.clocksAhead = map[string]time.Time{}, map[string]time.Duration{}
 	if !o.mayFailOver || failsOverByPower(o.fileServer) {
 		return nil // Nor may it read them; and where the machine must be off, a Lease is no evidence.
 	}
@@ -137,7 +137,7 @@ func (o *observed) readLeases(ctx context.Context, live client.Reader) error {
 			return err
 		}
 		if lease != nil {
-			o.renewed[node], _ = renewalOf(lease)
+			o.renewed[node], o.clocksAhead[node] = renewalOf(lease)
 		}
 	}
 	return nil

@@ -191,3 +191,24 @@ func TestAPodThatIsRefusedDelaysAFailoverUntilTheNodeTakesNone(t *testing.T) {
 		}
 	}
 }
+
+// The node's Ready condition has the time of the kubelet, and the Lease that of the API server.
+func TestSinceWhenANodeIsReadyCountsByTheClockOfTheAPIServer(t *testing.T) {
+	for ahead, want := range map[time.Duration]time.Time{0: at(300).Time, exact: at(300).Time, time.Hour: at(300 - 3600).Time, -time.Hour: at(300 + 3600).Time} {
+		o := lostNode()
+		o.nodes[2].Status.Conditions[0].LastTransitionTime = *at(300)
+		o.clocksAhead = map[string]time.Duration{"n2": ahead}
+		in := o.failoverInput()
+		if got := in.Nodes["n2"].ReadySince; !got.Equal(want) {
+			t.Errorf("the kubelet's clock is %s ahead: Ready since %s, want %s", ahead, got, want)
+		}
+		if got := in.Nodes["n1"].ReadySince; !got.IsZero() {
+			t.Errorf("not known, and Ready since %s", got)
+		}
+	}
+	o := lostNode()
+	o.nodes[2].Status.Conditions[0].Status, o.nodes[2].Status.Conditions[0].LastTransitionTime = corev1.ConditionUnknown, *at(300)
+	if got := o.failoverInput().Nodes["n2"].ReadySince; !got.IsZero() {
+		t.Errorf("not Ready, and Ready since %s", got)
+	}
+}

@@ -43,6 +43,9 @@ func failoverNode(node *corev1.Node) failover.Node {
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
 			seen.Reported = c.LastHeartbeatTime.Time
+			if seen.Ready {
+				seen.ReadySince = c.LastTransitionTime.Time
+			}
 		}
 	}
 	return seen

@@ -46,6 +46,8 @@ type observed struct {
 	images images
 	// renewed is when the kubelets of the nodes in question renewed their Leases. It is read only while a data server does not answer.
 	renewed map[string]time.Time
+	// clocksAhead is how far the clocks of these nodes are ahead of the API server's.
+	clocksAhead map[string]time.Duration
 	// leader is who reports that data servers do not answer; nil while all answer, or if it is not known.
 	leader *leader
 	// networkFences are what csi-addons knows while a data server is lost.

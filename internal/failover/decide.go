@@ -24,7 +24,8 @@ const (
 	StuckWait = 2 * time.Minute
 	// recoverWait is how long an unanswered request to fence stays after the data server answers again.
 	recoverWait = 15 * time.Second
-	// returnWait is how long after the deletion of the old pod a kubelet must still work to count as one that has stopped it.
+	// returnWait is how long after the deletion of the old pod, and after its node became Ready again, a kubelet must still work to count as one that
+	// has stopped it.
 	returnWait = 2 * time.Minute
 	// stewardWait is how long the steward of a node that shows signs of life has for its answer.
 	stewardWait = 5 * time.Second
@@ -152,8 +153,13 @@ func (p *planner) hasEnded(fence Fence) bool {
 		// Whoever has deleted it need not have stopped the machine, and a kubelet that is cut off from the API goes on with its pods.
 		return p.Now.Sub(deletedAt(fence)) >= goneWait
 	}
+	// One renewal is the first thing that a kubelet does that comes back after a cut. It stops the pod some seconds later.
+	works := deletedAt(fence)
+	if node.ReadySince.After(works) {
+		works = node.ReadySince
+	}
 	rebooted := node.Ready && fence.BootID != "" && node.BootID != fence.BootID
-	return rebooted || node.Ready && node.Renewed.Sub(deletedAt(fence)) >= returnWait
+	return rebooted || node.Ready && node.Renewed.Sub(works) >= returnWait
 }
 
 // deletedAt is when a fenced pod was deleted, at the earliest. The steward, which says when it was fenced, may have a clock that is behind.

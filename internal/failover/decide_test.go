@@ -283,6 +283,18 @@ func TestARequestEndsWhenItHasNoObject(t *testing.T) {
 			in.Servers[2].Pod, f.Fenced = Pod{}, cut
 			node(in, "n2", func(n *Node) { n.Renewed = cut.Add(128 * time.Second) })
 		}, false},
+		"fenced and deleted, and the kubelet comes back after a long cut": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced = Pod{}, cut
+			node(in, "n2", func(n *Node) { n.Renewed, n.ReadySince = cut.Add(time.Hour+9*time.Second), cut.Add(time.Hour) })
+		}, true},
+		"fenced and deleted, and the kubelet is back from a long cut for long enough to have stopped the pod": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced = Pod{}, cut
+			node(in, "n2", func(n *Node) { n.Renewed, n.ReadySince = cut.Add(time.Hour+2*time.Minute), cut.Add(time.Hour) })
+		}, false},
+		"fenced and deleted, and the node was Ready all the time": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced = Pod{}, cut
+			node(in, "n2", func(n *Node) { n.Renewed, n.ReadySince = cut.Add(128*time.Second), cut.Add(-time.Hour) })
+		}, false},
 		"fenced and deleted, and the answer is lost": {func(in *Input, f *Fence) {
 			in.Servers[2].Pod, f.Deleted = Pod{}, cut.Add(9*time.Second)
 		}, true},

@@ -92,9 +92,11 @@ func (s Server) isUnreachable() bool { return !s.Since.IsZero() }
 
 // Node is a node of the cluster.
 type Node struct {
-	// Ready is its condition in the API, which is up to 50 s old.
-	Ready  bool
-	BootID string
+	// Ready is its condition in the API, which is up to 50 s old. ReadySince is when that began, as its kubelet has it after a cut; zero if that is
+	// not known.
+	Ready      bool
+	ReadySince time.Time
+	BootID     string
 	// Renewed is when its kubelet last renewed its Lease; zero if that is not known.
 	Renewed time.Time
 	// UID is that of the Node. It is another one if the Node was deleted and made again.
