@@ -65,6 +65,11 @@ const (
 	// RolloutAnnotation, on the StatefulSet of data servers, has the digest of the pod template, the generation of the
 	// FileServer that has it, and who changed it: Specification or Operator (internal/rollout).
 	RolloutAnnotation = "howdah.io/rollout"
+	// RolloutTurnAnnotation, on that StatefulSet, has RolloutTurnTaken while it is the FileServer's turn to change its data servers' pods: from before
+	// the first pod is replaced until all are done. It is there only for changes by the operator.
+	RolloutTurnAnnotation = "howdah.io/rollout-turn"
+	// RolloutTurnTaken is the value of RolloutTurnAnnotation.
+	RolloutTurnTaken = "taken"
 
 	// Provisioner is the provisioner of StorageClasses whose claims become FileShares.
 	Provisioner = "howdah.io/share"

@@ -67,6 +67,8 @@ type observed struct {
 	holder string
 	// rolloutHeldBy is another FileServer whose change by the operator must be done before this one's may begin; "" if there is none.
 	rolloutHeldBy string
+	// turnIsOver means that nothing is left to do for which this FileServer needs its turn.
+	turnIsOver bool
 	// storage is what the back end knows.
 	storage backendapi.Storage
 	// undone are the directories of deleted shares that data servers have still to remove from their volumes, sorted, by data server:

@@ -2,6 +2,7 @@ package fileserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -22,7 +22,6 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/fleet"
@@ -117,108 +116,54 @@ func isReportOf(status *internalv1.DataServerStatus, pod *corev1.Pod) bool {
 	return status.PodIP == "" || status.PodIP == pod.Status.PodIP
 }
 
-// stuckWhy is why a data server that does not serve will not do so by itself; "" if it may. storageIsGood: others serve from the same storage.
-func stuckWhy(pod *corev1.Pod, dataServer *internalv1.DataServer, storageIsGood bool, waits string, now time.Time) string {
-	for i := range pod.Status.ContainerStatuses {
-		status := &pod.Status.ContainerStatuses[i]
-		switch {
-		case status.RestartCount >= restartLimit && endedSince(status, now.Add(-startLimit)):
-			return "its container ends again and again"
-		case status.State.Waiting != nil && slices.Contains(hopeless, status.State.Waiting.Reason):
-			return waits
-		}
-	}
-	since := pod.CreationTimestamp.Time
-	if pod.Status.Phase != corev1.PodRunning {
-		if now.Sub(since) > placeLimit {
-			return waits
-		}
-		return ""
-	}
-	if backendapi.Refusal(dataServer) != "" && !storageIsGood {
-		return "" // Another pod would find the same storage.
-	}
-	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.LastTransitionTime.After(since) && isWithin(now.Sub(ready.LastTransitionTime.Time), startLimit) {
-		since = ready.LastTransitionTime.Time
-	}
-	// A data server whose pod does not serve is reported as one that does not answer. So is one that namespace servers do not reach: its kubelet
-	// says that it is ready. One whose node is lost is no matter of a rollout (rollout.Server.OnLostNode).
-	if unreachable := dataServer.Status.Unreachable.SinceTime; unreachable != nil {
-		if podReady(pod) {
-			return ""
-		}
-		if unreachable.After(since) && isWithin(now.Sub(unreachable.Time), startLimit) {
-			since = unreachable.Time
-		}
-	}
-	if now.Sub(since) > startLimit {
-		return waits
-	}
-	return ""
-}
-
-func endedSince(status *corev1.ContainerStatus, then time.Time) bool {
-	last := status.LastTerminationState.Terminated
-	return last != nil && last.FinishedAt.After(then)
-}
-
-// hopeless are the kubelet's reasons that another try does not change, as long as the image and the pod stay as they are. Unpullable are those
-// that are about the image.
-var (
-	unpullable = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable"}
-	hopeless   = append([]string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}, unpullable...)
-)
-
 // readRollouts finds out which other FileServer's change must be done before this one's may begin. It looks only if this one's is the
 // operator's, and is not done.
 func (o *observed) readRollouts(ctx context.Context, c client.Reader, turns *turns) error {
-	self := o.progress()
-	if o.statefulSet == nil || self.Cause != rollout.Operator || isDone(o.statefulSet, o.hasOutdatedPods(), self.FileServer == turns.holder()) {
+	self := o.progress(turns.holder())
+	if o.statefulSet == nil {
 		turns.leave(self.FileServer)
 		return nil
 	}
-	holder := turns.holder()
-	others, err := readProgress(ctx, c, client.ObjectKeyFromObject(o.fileServer), holder)
-	o.rolloutHeldBy = rollout.HeldBy(self, others, holder)
+	outdated, err := haveOutdated(ctx, c, o.statefulSet, o.fileServer.Name)
+	if err != nil {
+		return err
+	}
+	if self.Cause != rollout.Operator || isDone(o.statefulSet, outdated, self.Holds) {
+		turns.leave(self.FileServer)
+		o.turnIsOver = true
+		return nil
+	}
+	others, err := readProgress(ctx, c, client.ObjectKeyFromObject(o.fileServer), turns.holder())
+	o.rolloutHeldBy = rollout.HeldBy(self, others)
 	return err
 }
 
 // isDone tells whether nothing is left of a change of the pods. If one is taken back before all pods had it, the StatefulSet calls the earlier
-// revision that of all pods at once. outdated: there are pods with another one. holds: the FileServer began last, so the last pod must be ready, too.
+// revision that of all pods at once. outdated: there are pods with another one. holds: it is the FileServer's turn, so the last pod must be ready, too.
 func isDone(set *appsv1.StatefulSet, outdated, holds bool) bool {
 	return isComplete(set) && !outdated && (!holds || set.Status.ReadyReplicas >= ptr.Deref(set.Spec.Replicas, 1))
 }
 
-// isOutdated leaves out pods that are being stopped: on a lost node that takes until the node is back.
-func isOutdated(pod *corev1.Pod, set *appsv1.StatefulSet) bool {
-	return pod.DeletionTimestamp == nil && pod.Labels[appsv1.StatefulSetRevisionLabel] != set.Status.UpdateRevision
-}
-
-func (o *observed) hasOutdatedPods() bool {
-	for _, pod := range o.pods {
-		if isOutdated(&pod, o.statefulSet) {
-			return true
-		}
-	}
-	return false
-}
-
-// haveOutdated is hasOutdatedPods for another FileServer. It matters where its change looks complete, and most have as many pods with the newest
-// revision as there are.
+// haveOutdated tells whether there are pods of another revision than the newest. It matters where a change looks complete, and most StatefulSets have
+// as many pods with the newest revision as there are. It leaves out pods that are being stopped: on a lost node that takes until the node is back.
 func haveOutdated(ctx context.Context, c client.Reader, set *appsv1.StatefulSet, fileServer string) (bool, error) {
 	if !isComplete(set) || set.Status.UpdatedReplicas >= set.Status.Replicas {
 		return false, nil
 	}
 	var pods corev1.PodList
 	err := c.List(ctx, &pods, client.InNamespace(set.Namespace), client.MatchingLabels(naming.SelectDataServers(fileServer)), client.UnsafeDisableDeepCopy)
-	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool { return isOutdated(&pod, set) }), err
+	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp == nil && pod.Labels[appsv1.StatefulSetRevisionLabel] != set.Status.UpdateRevision
+	}), err
 }
 
-// progress is how far the change of this FileServer's pods is.
-func (o *observed) progress() rollout.Progress {
+// progress is how far the change of this FileServer's pods is. holder is the one that began last, as far as this process knows.
+func (o *observed) progress(holder string) rollout.Progress {
 	p := rollout.Progress{FileServer: client.ObjectKeyFromObject(o.fileServer).String()}
+	p.Holds = p.FileServer == holder
 	if o.statefulSet != nil {
 		p.Cause, p.Updated = recordOf(o.statefulSet).Cause, o.statefulSet.Status.UpdatedReplicas
+		p.Holds = p.Holds || hasTurn(o.statefulSet)
 	}
 	return p
 }
@@ -227,7 +172,11 @@ func recordOf(set *appsv1.StatefulSet) rollout.Record {
 	return rollout.ParseRecord(set.Annotations[v1alpha1.RolloutAnnotation])
 }
 
-// readProgress reads how far the changes of all other FileServers are. holder is the one that began last.
+func hasTurn(set *appsv1.StatefulSet) bool {
+	return set.Annotations[v1alpha1.RolloutTurnAnnotation] == v1alpha1.RolloutTurnTaken
+}
+
+// readProgress reads how far the changes of all other FileServers are. holder is the one that began last, as far as this process knows.
 func readProgress(ctx context.Context, c client.Reader, except types.NamespacedName, holder string) (others []rollout.Progress, err error) {
 	var list appsv1.StatefulSetList
 	if err := c.List(ctx, &list, client.MatchingLabels{v1alpha1.ComponentLabel: naming.ComponentDataServer}, client.UnsafeDisableDeepCopy); err != nil {
@@ -243,7 +192,8 @@ func readProgress(ctx context.Context, c client.Reader, except types.NamespacedN
 		if err != nil {
 			return nil, err
 		}
-		if isDone(set, outdated, key.String() == holder) {
+		holds := key.String() == holder || hasTurn(set)
+		if isDone(set, outdated, holds) {
 			continue
 		}
 		var fs v1alpha1.FileServer
@@ -253,7 +203,7 @@ func readProgress(ctx context.Context, c client.Reader, except types.NamespacedN
 			return nil, err
 		}
 		others = append(others, rollout.Progress{
-			FileServer: key.String(), Cause: recordOf(set).Cause, Updated: set.Status.UpdatedReplicas,
+			FileServer: key.String(), Cause: recordOf(set).Cause, Updated: set.Status.UpdatedReplicas, Holds: holds,
 			Paused: conditions.IsPaused(&fs) || fs.DeletionTimestamp != nil,
 		})
 	}
@@ -261,7 +211,8 @@ func readProgress(ctx context.Context, c client.Reader, except types.NamespacedN
 	return others, nil
 }
 
-// turns remembers which FileServer began last with a change by the operator: its StatefulSet shows it only when the first pod is made.
+// turns remembers which FileServer began last with a change by the operator: the cache shows what takeTurn has written only later, and status of the
+// StatefulSet only when the first pod is made.
 type turns struct {
 	mutex sync.Mutex
 	last  string
@@ -293,6 +244,49 @@ func (t *turns) take(fileServer string, heldBy func(holder string) (string, erro
 	return true, nil
 }
 
+// takeTurn tells whether the FileServer may begin now with a change by the operator. That is written down before the first pod goes: an operator that
+// is restarted must know it while the last pod starts, and nothing else shows it if a change is taken back.
+func (r *Reconciler) takeTurn(ctx context.Context, o *observed) (bool, error) {
+	self := client.ObjectKeyFromObject(o.fileServer)
+	first, err := r.turns.take(self.String(), func(holder string) (string, error) {
+		others, err := readProgress(ctx, r.Client, self, holder)
+		return rollout.HeldBy(o.progress(holder), others), err
+	})
+	if err != nil || !first || hasTurn(o.statefulSet) {
+		return first, err
+	}
+	if err := r.writeTurn(ctx, o, v1alpha1.RolloutTurnTaken); err != nil {
+		r.turns.leave(self.String())
+		return false, err
+	}
+	return true, nil
+}
+
+// leaveTurn gives the turn back.
+func (r *Reconciler) leaveTurn(ctx context.Context, o *observed) error {
+	r.turns.leave(client.ObjectKeyFromObject(o.fileServer).String())
+	if recordOf(o.statefulSet).Cause != rollout.Operator && !hasTurn(o.statefulSet) {
+		return nil
+	}
+	return client.IgnoreNotFound(r.writeTurn(ctx, o, nil))
+}
+
+// writeTurn writes the annotation for the turn; nil removes it.
+func (r *Reconciler) writeTurn(ctx context.Context, o *observed, value any) error {
+	set := o.statefulSet
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": set.UID, "annotations": map[string]any{v1alpha1.RolloutTurnAnnotation: value},
+	}})
+	if err != nil {
+		return err
+	}
+	err = r.Patch(ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}, client.RawPatch(types.MergePatchType, patch))
+	if err != nil {
+		return fmt.Errorf("writing whose turn a change is to StatefulSet %s: %w", set.Name, err)
+	}
+	return nil
+}
+
 // nextRecord is what is kept of the template that is applied now.
 func (o *observed) nextRecord(in desired.FileServerInput) (rollout.Record, error) {
 	digest, err := desired.TemplateDigest(in)
@@ -318,6 +312,11 @@ func (o *observed) changesTemplate(in desired.FileServerInput) bool {
 // replacePod stops the pod that the plan names, and returns what keeps it from that, if anything does. Its StatefulSet makes the next one. It is
 // an eviction, so the disruption budget lets no drain take another one at the same time.
 func (r *Reconciler) replacePod(ctx context.Context, o *observed, d decision) (waits string, err error) {
+	if o.turnIsOver && hasTurn(o.statefulSet) {
+		if err := r.leaveTurn(ctx, o); err != nil {
+			return "", err
+		}
+	}
 	plan := d.rollout
 	pod := o.podOf(plan.Next)
 	// Of a template that is applied in this pass it is not known which pods are of it.
@@ -336,14 +335,11 @@ func (r *Reconciler) replacePod(ctx context.Context, o *observed, d decision) (w
 			return refused, nil
 		}
 	}
+	outer := ctx
 	ctx, cancel := context.WithTimeout(ctx, evictTimeout)
 	defer cancel()
 	if !plan.Healing && recordOf(o.statefulSet).Cause == rollout.Operator {
-		self := o.progress()
-		first, err := r.turns.take(self.FileServer, func(holder string) (string, error) {
-			others, err := readProgress(ctx, r.Client, client.ObjectKeyFromObject(o.fileServer), holder)
-			return rollout.HeldBy(self, others, holder), err
-		})
+		first, err := r.takeTurn(ctx, o)
 		if err != nil || !first {
 			return "", err
 		}
@@ -352,7 +348,9 @@ func (r *Reconciler) replacePod(ctx context.Context, o *observed, d decision) (w
 	err = r.SubResource("eviction").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, eviction)
 	if err != nil {
 		// It has not begun. What keeps it from that may last long, such as a second budget for its pods, and is not to keep others.
-		r.turns.leave(client.ObjectKeyFromObject(o.fileServer).String())
+		if err := r.leaveTurn(outer, o); err != nil {
+			return "", err
+		}
 	}
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):

@@ -2,10 +2,16 @@ package fileserver
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/rollout"
 )
@@ -106,3 +112,55 @@ func (o *observed) stoppedText(plan rollout.Plan) string {
 	}
 	return text + "; take the change back, or correct it: its pod is then replaced by itself"
 }
+
+// stuckWhy is why a data server that does not serve will not do so by itself; "" if it may. storageIsGood: others serve from the same storage.
+func stuckWhy(pod *corev1.Pod, dataServer *internalv1.DataServer, storageIsGood bool, waits string, now time.Time) string {
+	for i := range pod.Status.ContainerStatuses {
+		status := &pod.Status.ContainerStatuses[i]
+		switch {
+		case status.RestartCount >= restartLimit && endedSince(status, now.Add(-startLimit)):
+			return "its container ends again and again"
+		case status.State.Waiting != nil && slices.Contains(hopeless, status.State.Waiting.Reason):
+			return waits
+		}
+	}
+	since := pod.CreationTimestamp.Time
+	if pod.Status.Phase != corev1.PodRunning {
+		if now.Sub(since) > placeLimit {
+			return waits
+		}
+		return ""
+	}
+	if backendapi.Refusal(dataServer) != "" && !storageIsGood {
+		return "" // Another pod would find the same storage.
+	}
+	if ready := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.LastTransitionTime.After(since) && isWithin(now.Sub(ready.LastTransitionTime.Time), startLimit) {
+		since = ready.LastTransitionTime.Time
+	}
+	// A data server whose pod does not serve is reported as one that does not answer. So is one that namespace servers do not reach: its kubelet
+	// says that it is ready. One whose node is lost is no matter of a rollout (rollout.Server.OnLostNode).
+	if unreachable := dataServer.Status.Unreachable.SinceTime; unreachable != nil {
+		if podReady(pod) {
+			return ""
+		}
+		if unreachable.After(since) && isWithin(now.Sub(unreachable.Time), startLimit) {
+			since = unreachable.Time
+		}
+	}
+	if now.Sub(since) > startLimit {
+		return waits
+	}
+	return ""
+}
+
+func endedSince(status *corev1.ContainerStatus, then time.Time) bool {
+	last := status.LastTerminationState.Terminated
+	return last != nil && last.FinishedAt.After(then)
+}
+
+// hopeless are the kubelet's reasons that another try does not change, as long as the image and the pod stay as they are. Unpullable are those
+// that are about the image.
+var (
+	unpullable = []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError", "RegistryUnavailable"}
+	hopeless   = append([]string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff"}, unpullable...)
+)

@@ -353,21 +353,42 @@ func TestARolloutThatCanNotBeginGivesItsTurnBack(t *testing.T) {
 		fs := builders.FileServer("ns", "fs").Build()
 		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: naming.DataServerAccount("fs")}}
 		budget.Status.DisruptionsAllowed = 1
-		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(budget).WithInterceptorFuncs(interceptor.Funcs{
-			SubResourceCreate: func(context.Context, client.Client, string, client.Object, client.Object, ...client.SubResourceCreateOption) error {
+		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs", UID: "set", Annotations: map[string]string{
+			v1alpha1.RolloutAnnotation: rollout.Record{Template: "t", Cause: rollout.Operator}.String(),
+		}}}
+		written := func(api client.Client) bool {
+			var now appsv1.StatefulSet
+			if err := api.Get(t.Context(), client.ObjectKeyFromObject(set), &now); err != nil {
+				t.Fatal(err)
+			}
+			return hasTurn(&now)
+		}
+		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(budget, set).WithInterceptorFuncs(interceptor.Funcs{
+			SubResourceCreate: func(_ context.Context, api client.Client, _ string, _ client.Object, _ client.Object, _ ...client.SubResourceCreateOption) error {
+				if !written(api) {
+					t.Error("a pod goes before it is written whose turn it is")
+				}
 				return refusal
 			},
 		}).Build()
 		r := &Reconciler{Client: api, Events: events.NewFakeRecorder(10)}
 		o := &observed{
-			fileServer: fs, pods: map[string]corev1.Pod{"fs-0": {ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs-0", UID: "uid"}}},
-			statefulSet: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
-				v1alpha1.RolloutAnnotation: rollout.Record{Template: "t", Cause: rollout.Operator}.String(),
-			}}},
+			fileServer:  fs,
+			pods:        map[string]corev1.Pod{"fs-0": {ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs-0", UID: "uid"}}},
+			statefulSet: set,
 		}
 		_, err := r.replacePod(t.Context(), o, decision{rollout: rollout.Plan{Next: "fs-0", Now: true, Outdated: []string{"fs-0"}}})
-		if holds := r.turns.holder() == "ns/fs"; holds != (refusal == nil) {
-			t.Errorf("%s: it holds the turn: %v (%v)", name, holds, err)
+		if holds := r.turns.holder() == "ns/fs"; holds != (refusal == nil) || written(api) != holds {
+			t.Errorf("%s: it holds the turn: %v, as the StatefulSet has it: %v (%v)", name, holds, written(api), err)
+		}
+		if refusal != nil {
+			continue
+		}
+		// When all is done.
+		set.Annotations[v1alpha1.RolloutTurnAnnotation] = v1alpha1.RolloutTurnTaken
+		o.turnIsOver = true
+		if _, err := r.replacePod(t.Context(), o, decision{}); err != nil || written(api) || r.turns.holder() != "" {
+			t.Errorf("all is done, and it holds the turn: %v, %q (%v)", written(api), r.turns.holder(), err)
 		}
 	}
 }
@@ -396,6 +417,11 @@ func TestAChangeIsTakenBackInOneFileServerAtATime(t *testing.T) {
 		}
 		return pods
 	}
+	// inTurn has the StatefulSet of a FileServer whose turn it is, as an earlier operator has left it.
+	inTurn := func(set *appsv1.StatefulSet) *appsv1.StatefulSet {
+		set.Annotations[v1alpha1.RolloutTurnAnnotation] = v1alpha1.RolloutTurnTaken
+		return set
+	}
 	ending := func(pods []corev1.Pod) []corev1.Pod {
 		pods[1].DeletionTimestamp, pods[1].Finalizers = &metav1.Time{Time: noon}, []string{"x/y"}
 		return pods
@@ -407,13 +433,16 @@ func TestAChangeIsTakenBackInOneFileServerAtATime(t *testing.T) {
 		// held is what the other FileServer waits for, next is the one with the turn after this one has looked.
 		held, next string
 	}{
-		"half of them have the change":                      {set("b", "old", 1, 2), pods("b", "old", "new"), "", "ns/b", ""},
-		"half of them have the change, and it has the turn": {set("b", "old", 1, 2), pods("b", "old", "new"), "ns/b", "ns/b", "ns/b"},
-		"the last one is being started":                     {set("b", "old", 2, 1), pods("b", "old", "old"), "ns/b", "ns/b", "ns/b"},
-		"all serve with what was before":                    {set("b", "old", 2, 2), pods("b", "old", "old"), "ns/b", "", ""},
-		"nothing was changed, and one is down":              {set("b", "old", 2, 1), pods("b", "old", "old"), "", "", ""},
-		"nothing was changed, and one is on a lost node":    {set("b", "old", 1, 1), ending(pods("b", "old", "old")), "", "", ""},
-		"the last pod with it is on a lost node":            {set("b", "old", 1, 1), ending(pods("b", "old", "new")), "", "", ""},
+		"half of them have the change":                            {set("b", "old", 1, 2), pods("b", "old", "new"), "", "ns/b", ""},
+		"half of them have the change, and it has the turn":       {set("b", "old", 1, 2), pods("b", "old", "new"), "ns/b", "ns/b", "ns/b"},
+		"the last one is being started":                           {set("b", "old", 2, 1), pods("b", "old", "old"), "ns/b", "ns/b", "ns/b"},
+		"the last one is being started, and the operator is new":  {inTurn(set("b", "old", 2, 1)), pods("b", "old", "old"), "", "ns/b", ""},
+		"its first one is to be made, and the operator is new":    {inTurn(set("b", "new", 0, 2)), pods("b", "new", "new"), "", "ns/b", ""},
+		"all serve with what was before, and the operator is new": {inTurn(set("b", "old", 2, 2)), pods("b", "old", "old"), "", "", ""},
+		"all serve with what was before":                          {set("b", "old", 2, 2), pods("b", "old", "old"), "ns/b", "", ""},
+		"nothing was changed, and one is down":                    {set("b", "old", 2, 1), pods("b", "old", "old"), "", "", ""},
+		"nothing was changed, and one is on a lost node":          {set("b", "old", 1, 1), ending(pods("b", "old", "old")), "", "", ""},
+		"the last pod with it is on a lost node":                  {set("b", "old", 1, 1), ending(pods("b", "old", "new")), "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []client.Object{tc.set, builders.FileServer("ns", "b").Build(), set("a", "new", 0, 2), builders.FileServer("ns", "a").Build()}
@@ -422,20 +451,18 @@ func TestAChangeIsTakenBackInOneFileServerAtATime(t *testing.T) {
 			}
 			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 			turns := &turns{last: tc.holder}
-			look := func(name string, set *appsv1.StatefulSet, pods []corev1.Pod) string {
-				o := &observed{fileServer: builders.FileServer("ns", name).Build(), statefulSet: set, pods: map[string]corev1.Pod{}}
-				for _, pod := range pods {
-					o.pods[pod.Name] = pod
-				}
+			look := func(name string, set *appsv1.StatefulSet) string {
+				// Pods are read later.
+				o := &observed{fileServer: builders.FileServer("ns", name).Build(), statefulSet: set}
 				if err := o.readRollouts(t.Context(), api, turns); err != nil {
 					t.Fatal(err)
 				}
 				return o.rolloutHeldBy
 			}
-			if held := look("a", set("a", "new", 0, 2), pods("a", "new", "new")); held != tc.held {
+			if held := look("a", set("a", "new", 0, 2)); held != tc.held {
 				t.Errorf("the other one waits for %q, want %q", held, tc.held)
 			}
-			if held := look("b", tc.set, tc.pods); held != "" {
+			if held := look("b", tc.set); held != "" {
 				t.Errorf("it waits for %q", held)
 			}
 			if turns.holder() != tc.next {

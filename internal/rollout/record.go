@@ -64,36 +64,36 @@ type Progress struct {
 	// FileServer names it.
 	FileServer string
 	Cause      Cause
-	// Paused means that the operator leaves the FileServer alone.
-	Paused bool
+	// Paused means that the operator leaves the FileServer alone. Holds means that it has the turn: it began last, though its StatefulSet's status
+	// may not show it.
+	Paused, Holds bool
 	// Complete means that all data servers were ready with the newest template once; Updated is how many pods are of it.
 	Complete bool
 	Updated  int32
 }
 
-// HeldBy is the FileServer whose change by the operator has to be done before that of self goes on; "" if there is none. holder is the one that
-// began last.
-func HeldBy(self Progress, others []Progress, holder string) string {
+// HeldBy is the FileServer whose change by the operator has to be done before that of self goes on; "" if there is none.
+func HeldBy(self Progress, others []Progress) string {
 	for _, other := range others {
 		// A change of its own that does not succeed must not keep others from upgrades.
-		if other.Complete || other.Paused || other.Cause != Operator || !other.hasBegun(holder) {
+		if other.Complete || other.Paused || other.Cause != Operator || !other.hasBegun() {
 			continue
 		}
-		// Two have begun where a data server that could not serve got its new pod out of turn, and where an operator was restarted. They must
-		// not wait for each other.
-		if !self.hasBegun(holder) || other.isBefore(self, holder) {
+		// Two have begun where a data server that could not serve got its new pod out of turn, and where one was paused in its turn. They must not
+		// wait for each other.
+		if !self.hasBegun() || other.isBefore(self) {
 			return other.FileServer
 		}
 	}
 	return ""
 }
 
-func (p Progress) hasBegun(holder string) bool { return p.Updated > 0 || p.FileServer == holder }
+func (p Progress) hasBegun() bool { return p.Updated > 0 || p.Holds }
 
 // isBefore is the order among those that have begun.
-func (p Progress) isBefore(other Progress, holder string) bool {
-	if (p.FileServer == holder) != (other.FileServer == holder) {
-		return p.FileServer == holder
+func (p Progress) isBefore(other Progress) bool {
+	if p.Holds != other.Holds {
+		return p.Holds
 	}
 	return p.FileServer < other.FileServer
 }

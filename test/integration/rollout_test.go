@@ -357,6 +357,13 @@ var _ = Describe("A change of the data servers' pods", func() {
 		Expect(message).To(ContainSubstring("FileServer " + namespace + "/" + first.fileServer + " is not done"))
 		Expect(fileServerCondition(namespace, second.fileServer, v1alpha1.ConditionReady).Status).To(Equal(metav1.ConditionTrue))
 
+		By("writing down whose turn it is, for an operator that is restarted")
+		inTurn := func(r rollingSet) bool {
+			return exists(&appsv1.StatefulSet{}, namespace, r.fileServer).Annotations[v1alpha1.RolloutTurnAnnotation] == v1alpha1.RolloutTurnTaken
+		}
+		Expect(inTurn(first)).To(BeTrue())
+		Expect(inTurn(second)).To(BeFalse())
+
 		By("finishing the first")
 		first.replaced(first.fileServer+"-1", "r1", "r2", true)
 		first.inGrace(first.fileServer+"-1", false)
@@ -372,5 +379,7 @@ var _ = Describe("A change of the data servers' pods", func() {
 			second.observe("r1", "r2") // Whatever the operator applies.
 			return second.stopping(second.fileServer + "-1")()
 		}, timeout).Should(BeTrue())
+		Expect(inTurn(second)).To(BeTrue())
+		Eventually(func() bool { return inTurn(first) }, timeout).Should(BeFalse())
 	})
 })
