@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
@@ -122,6 +123,42 @@ func TestRebalanceByLoadMovesDirectoriesFromABusyServer(t *testing.T) {
 	golden(t, "plan-rebalance-load.txt", PlanRebalance(w, fs, 100, WeighingLoad(w, fs, busy)).Text(text.Page{Width: 100}))
 	if idle := PlanRebalance(w, fs, 100, WeighingLoad(w, fs, Rates{"training-0": {}, "training-1": {}, "training-2": {}})); len(idle.Moves) != 0 {
 		t.Errorf("no client reads or writes: %+v", idle)
+	}
+}
+
+// The load of a hot directory is on several data servers, and stays there.
+func TestAPlanByLoadNamesSharesWithHotDirectories(t *testing.T) {
+	busy := Rates{"training-0": {"unet3d": 300e6, "home": 1e6}, "training-1": {"unet3d": 30e6}, "training-2": {}}
+	for name, tc := range map[string]struct {
+		change func(*World)
+		want   string
+	}{
+		"none": {func(*World) {}, ""},
+		"named": {func(w *World) {
+			for i := range w.FileShares {
+				if w.FileShares[i].Name == "unet3d" {
+					w.FileShares[i].Spec.HotDirectories = []v1alpha1.HotDirectories{{Paths: []string{"train/0"}, DataServers: 3}}
+				}
+			}
+		}, "hot directories of unet3d."},
+		"found": {func(w *World) {
+			for i := range w.Directories {
+				if now := metav1.Now(); w.Directories[i].Spec.FileShareRef.Name == "unet3d" {
+					w.Directories[i].Status.HotTime = &now
+				}
+			}
+		}, "hot directories of unet3d."},
+	} {
+		w := cephWorld()
+		fs := &w.FileServers[0]
+		tc.change(w)
+		text := strings.Join(PlanRebalance(w, fs, 100, WeighingLoad(w, fs, busy)).Notes, " ")
+		if strings.Contains(text, "hot directories") != (tc.want != "") || !strings.Contains(text, tc.want) {
+			t.Errorf("%s: %s", name, text)
+		}
+		if notes := strings.Join(PlanRebalance(w, fs, 100, Counting()).Notes, " "); strings.Contains(notes, "hot directories") {
+			t.Errorf("%s: by number: %s", name, notes)
+		}
 	}
 }
 

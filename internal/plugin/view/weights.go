@@ -7,7 +7,9 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 )
 
@@ -46,13 +48,15 @@ type Weighing struct {
 	By By
 	// weights are by the name of the ShareDirectory; nil: all have the same weight.
 	weights map[string]int64
+	// hot are the shares with directories that several data servers serve.
+	hot []string
 }
 
 // Counting counts directories.
 func Counting() Weighing { return Weighing{By: ByNumber} }
 
 // WeighingBytes weighs by size in bytes, given by the name of the ShareDirectory.
-func WeighingBytes(sizes map[string]int64) Weighing { return Weighing{ByBytes, sizes} }
+func WeighingBytes(sizes map[string]int64) Weighing { return Weighing{By: ByBytes, weights: sizes} }
 
 // Rates are bytes per second, by data server and share.
 type Rates map[string]map[string]float64
@@ -75,7 +79,31 @@ func WeighingLoad(w *World, fs *v1alpha1.FileServer, rates Rates) Weighing {
 			weights[d.Name] = int64(shares[of.share]) / int64(owned[of])
 		}
 	})
-	return Weighing{ByLoad, weights}
+	return Weighing{ByLoad, weights, hotShares(w, fs)}
+}
+
+// hotShares are the shares of a FileServer with directories that several data servers serve: named ones, or some that were found.
+func hotShares(w *World, fs *v1alpha1.FileServer) (names []string) {
+	if !isShared(fs) {
+		return nil
+	}
+	for i := range w.FileShares {
+		if share := &w.FileShares[i]; len(share.Spec.HotDirectories) > 0 && naming.ServerNamespace(share) == fs.Namespace && share.Spec.FileServerRef.Name == fs.Name {
+			names = append(names, fleet.ShareOf(share).Key)
+		}
+	}
+	for i := range w.Attachments { // FileShares of other Kubernetes namespaces may not be among those that were read.
+		if a := &w.Attachments[i]; len(a.Spec.HotDirectories) > 0 && a.Namespace == fs.Namespace && a.Spec.FileServerRef.Name == fs.Name {
+			names = append(names, a.Spec.FileShareRef.Name)
+		}
+	}
+	for i := range w.Directories {
+		if d := &w.Directories[i]; d.Namespace == fs.Namespace && d.Spec.FileServerRef.Name == fs.Name && d.Status.HotTime != nil {
+			names = append(names, d.Spec.FileShareRef.Name)
+		}
+	}
+	slices.SortFunc(names, placement.CompareNatural)
+	return slices.Compact(names)
 }
 
 // KnowsSizes reports whether the sizes of a FileServer's directories are known: Ceph counts them.
@@ -157,6 +185,10 @@ func (g Weighing) notes(unknown, moves int) (notes []string) {
 	}
 	if g.By == ByLoad && moves > 0 {
 		notes = append(notes, "The load is known for each share on a data server, not for each directory: all of them get the same weight. Clients that stay on the old data server still count as its load, so wait some minutes before you rebalance again.")
+	}
+	if g.By == ByLoad && moves > 0 && len(g.hot) > 0 {
+		notes = append(notes, fmt.Sprintf("Several data servers serve hot directories of %s. What a data server sends of them counts as load of the directories that it owns, and a move does not change it: "+
+			"look at the plan before you use it, or move directories by name (kubectl howdah move).", strings.Join(g.hot, ", ")))
 	}
 	return notes
 }
