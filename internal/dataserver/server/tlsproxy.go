@@ -20,6 +20,7 @@ import (
 	"github.com/howdah/howdah/internal/listing"
 	"github.com/howdah/howdah/internal/mtls"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/subnet"
 )
 
 const (
@@ -234,7 +235,7 @@ func (p *Proxy) shakeHands(ctx context.Context, conn net.Conn) (*tls.Conn, error
 	return secured, nil
 }
 
-// arrive adds a newcomer. If there are too many, it closes the oldest one of the address that has most of them. So
+// arrive adds a newcomer. If there are too many, it closes the oldest one of the subnet that has most of them. So
 // clients that connect and send nothing can't keep namespace servers out.
 func (p *Proxy) arrive(arrived *newcomer) {
 	p.mutex.Lock()
@@ -245,9 +246,9 @@ func (p *Proxy) arrive(arrived *newcomer) {
 	}
 	count := map[netip.Addr]int{}
 	for _, each := range p.handshaking {
-		count[each.from]++
+		count[subnet.Of(each.from)]++
 	}
-	oldest := slices.MaxFunc(p.handshaking, func(a, b *newcomer) int { return count[a.from] - count[b.from] })
+	oldest := slices.MaxFunc(p.handshaking, func(a, b *newcomer) int { return count[subnet.Of(a.from)] - count[subnet.Of(b.from)] })
 	_ = oldest.Close()
 	p.handshaking = slices.DeleteFunc(p.handshaking, func(each *newcomer) bool { return each == oldest })
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -109,6 +111,25 @@ func TestSilentClientsDoNotKeepNamespaceServersOut(t *testing.T) {
 	defer p.mutex.Unlock()
 	if len(p.handshaking) > tlsHandshakes {
 		t.Errorf("%d handshakes run at once", len(p.handshaking))
+	}
+}
+
+// Whoever has one IPv6 address has all of its /64.
+func TestSilentClientsOfOneSubnetMakeRoomForOthers(t *testing.T) {
+	p := &Proxy{}
+	arrive := func(from string) net.Conn {
+		near, far := net.Pipe()
+		t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+		p.arrive(&newcomer{Conn: near, from: netip.MustParseAddr(from)})
+		return far
+	}
+	server := arrive("fd00:1::1")
+	for i := range 2 * tlsHandshakes {
+		arrive(fmt.Sprintf("fd00:2::%x", i+1))
+	}
+	mustWork(t, "set a deadline", server.SetReadDeadline(time.Now()))
+	if _, err := server.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection of a namespace server: %v", err)
 	}
 }
 
