@@ -42,15 +42,18 @@ func (l *locker) take(kind nfsv4.NfsLockType4, offset, length uint64, reclaim bo
 	if status == nfsv4.NFS4_OK {
 		l.lock = lockedState(results[len(results)-1])
 	}
+	mustBeReadable(l.t, results[len(results)-1])
 	return status
 }
 
 // test asks whether the lock could be taken.
 func (l *locker) test(kind nfsv4.NfsLockType4, offset, length uint64) nfsv4.Nfsstat4 {
 	l.t.Helper()
-	return l.Run(user, putHandle(l.handle), &nfsv4.NfsArgop4_OP_LOCKT{Oplockt: nfsv4.Lockt4args{
+	status, results := l.call(user, putHandle(l.handle), &nfsv4.NfsArgop4_OP_LOCKT{Oplockt: nfsv4.Lockt4args{
 		Locktype: kind, Offset: offset, Length: length, Owner: nfsv4.LockOwner4{Clientid: l.clientID, Owner: []byte("locker")},
 	}})
+	mustBeReadable(l.t, results[len(results)-1])
+	return status
 }
 
 func (l *locker) release(offset, length uint64) {

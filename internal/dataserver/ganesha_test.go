@@ -328,6 +328,7 @@ func runScenarios(t *testing.T) {
 		{"a rule may have an address twice", addressTwice},
 		{"a data server on its node's network has other ports, and knows its clients by another host name", onANodesNetwork},
 		{"a client that reclaims may finish", whoReclaimsMayFinish},
+		{"a refused lock is named as clients can read it", refusedLocks},
 		{"a client that is late is kept", lateClientsAreKept},
 		{"unfinished requests delay no other client", unfinishedRequests},
 		{"large requests wake ganesha seldom", largeRequests},
