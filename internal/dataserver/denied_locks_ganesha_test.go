@@ -38,7 +38,7 @@ func mustBeReadable(t *testing.T, result nfsv4.NfsResop4) {
 	}
 }
 
-// refusedLocks: whoever asks for a lock that another client has is told of it in a reply that Linux can read, whatever the other one calls itself.
+// refusedLocks: whoever asks for a lock that another client has gets a reply that Linux can read, whatever the other one calls itself.
 func refusedLocks(t *testing.T) {
 	exported(t, "denied")
 	putFile(t, "/volumes/denied/0/alpha/file", "text", 0o666)
