@@ -4,11 +4,20 @@
 #
 #   hack/test-kernels.sh [flags of the test binary, such as -test.run=TestKernels/fresh]
 #
-#   HOWDAH_KERNELS="6.1 7.2"   only these kernels
+#   HOWDAH_KERNELS="6.1 7.2"     only these kernels
+#   HOWDAH_KERNELS_FAMILY=IPv6   all servers and clients have IPv6 addresses alone
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
 source hack/progress.sh
+
+case ${HOWDAH_KERNELS_FAMILY:-IPv4} in
+IPv4 | IPv6) ;;
+*)
+  echo "HOWDAH_KERNELS_FAMILY is $HOWDAH_KERNELS_FAMILY: set it to IPv4 or IPv6" >&2
+  exit 2
+  ;;
+esac
 
 KUBEBUILDER_ASSETS=$(hack/lab/lab assets)
 HOWDAH_GANESHA_ROOT=${HOWDAH_GANESHA_ROOT:-$(hack/lab/lab images --target ganesha --unpack)}

@@ -138,7 +138,7 @@ func (c *kernelClient) kernelArgs(i, memory int) []string {
 		// Two clients of one name would take each other's locks and sessions away at the server.
 		"nfs.nfs4_unique_id=" + clientDevice(i),
 		fmt.Sprintf("vec0:transport=tap,ifname=%s,depth=64,gro=1,mac=02:00:00:00:01:%02x", clientDevice(i), i),
-		"name=" + clientDevice(i), "address=" + c.address + "/24", "router=" + testAddress,
+		"name=" + clientDevice(i), "address=" + c.address + "/" + strconv.Itoa(addresses.bits), "router=" + testAddress,
 	}
 	if !older(c.kernel, "6.16") {
 		args = append(args, "seccomp=on")

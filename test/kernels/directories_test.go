@@ -56,7 +56,7 @@ func (w *world) testUnentered(t *testing.T) {
 		for i, name := range slices.Sorted(maps.Keys(unenteredCommands)) {
 			t.Run(name, func(t *testing.T) {
 				setup := fmt.Sprintf("set -ex; export TZ=UTC N=u%d-%s; A=$N-a B=$N-b V=/mnt/second; ", i, c.kernel)
-				second := "mkdir -p /mnt/second; mount -t nfs4 -o vers=4.1,nosharecache,acdirmin=1,acdirmax=2 " + namespaceServers + ":/unentered /mnt/second; "
+				second := "mkdir -p /mnt/second; mount -t nfs4 -o vers=4.1,nosharecache,acdirmin=1,acdirmax=2 " + source(namespaceServers) + ":/unentered /mnt/second; "
 				c.must(t, setup+second+`cd $V; mkdir $A $B; touch $A/f $B/f; chown 1000:100 $B; touch -d '2020-02-03 04:05:06' $B`)
 				t.Cleanup(func() { c.must(t, "umount -i -l /mnt/second") })
 				c.mount(t, "/unentered", "nconnect=2,nosharecache,acdirmin=1,acdirmax=2")

@@ -162,7 +162,7 @@ func (w *world) waitOut(t *testing.T, share string, away time.Duration, leave, c
 		"write a file":      w.together(t, twice("echo new > /mnt/share/a0/$(uname -r) && cat /mnt/share/a0/$(uname -r)")),
 		"enter a directory": w.together(t, twice("ls /mnt/share/b0 && touch /mnt/share/b0/$(uname -r)")),
 		"mount a directory by itself": w.together(t, twice(fmt.Sprintf(
-			"mkdir -p /mnt/own; mount -t nfs4 -o vers=4.1 %s:/%s/b0 /mnt/own && ls /mnt/own && umount /mnt/own", namespaceServers, share))),
+			"mkdir -p /mnt/own; mount -t nfs4 -o vers=4.1 %s:/%s/b0 /mnt/own && ls /mnt/own && umount /mnt/own", source(namespaceServers), share))),
 		"make and remove a directory there": w.together(t, twice("d=/mnt/share/b0/d-$(uname -r); mkdir -p $d && rmdir $d")),
 	}
 	others := map[string]func(context.Context) []result{
@@ -297,7 +297,7 @@ func (w *world) testMadeAgain(t *testing.T) {
 	w.expect(t, "there is a share of that name again: list it through the old mount", "ls /mnt/share", stale)
 	w.expect(t, "there is a share of that name again: read through the old mount", read, stale)
 	w.expect(t, "there is a share of that name again: mount it again", "umount -i -l /mnt/share; mount -t nfs4 -o vers=4.1 "+
-		namespaceServers+":/again /mnt/share; "+read, "kept")
+		source(namespaceServers)+":/again /mnt/share; "+read, "kept")
 }
 
 // deleteShare deletes all objects of a share at once.

@@ -34,7 +34,7 @@ func (w *world) testFollow(t *testing.T) {
 			w.fill(t, c, "followed")
 			for owner := range w.owners {
 				c.must(t, fmt.Sprintf(`mkdir -p /tmp/direct && mount -t nfs4 -o vers=4.1 %s:%s /tmp/direct &&
-					mkdir -p -m 777 /tmp/direct/a0 && echo %d >/tmp/direct/a0/where && umount /tmp/direct`, ownerAddress(owner), naming.ExportPseudo("followed", 0), owner))
+					mkdir -p -m 777 /tmp/direct/a0 && echo %d >/tmp/direct/a0/where && umount /tmp/direct`, source(ownerAddress(owner)), naming.ExportPseudo("followed", 0), owner))
 			}
 		}
 		if got := c.must(t, "cat /mnt/share/a0/where"); strings.TrimSpace(got) != "0" {
@@ -47,7 +47,7 @@ func (w *world) testFollow(t *testing.T) {
 		// The other owner, within seconds; without an error meanwhile.
 		took := c.must(t, `start=$(date +%s%N); while owner=$(cat /mnt/share/a0/where) || exit 1; test $owner = 0; do
 			test $(($(date +%s%N) - start)) -lt 30000000000 || exit 2; sleep 0.1; done; echo $((($(date +%s%N) - start) / 1000000)) ms`)
-		if mounts := c.must(t, "grep ' /mnt/share/a0 ' /proc/mounts"); !strings.HasPrefix(mounts, ownerAddress(1)+":") || strings.Contains(strings.TrimSpace(mounts), "\n") {
+		if mounts := c.must(t, "grep ' /mnt/share/a0 ' /proc/mounts"); !strings.HasPrefix(mounts, source(ownerAddress(1))+":") || strings.Contains(strings.TrimSpace(mounts), "\n") {
 			t.Errorf("mounted:\n%s", mounts)
 		}
 		c.must(t, "sleep 3; touch /tmp/stop")

@@ -3,6 +3,7 @@ package kernels
 import (
 	"crypto/sha256"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -147,13 +148,13 @@ func (w *world) dropOwner(t *testing.T) {
 
 func (c *kernelClient) mountFound(t *testing.T) {
 	t.Helper()
-	c.must(t, fmt.Sprintf("mkdir -p %[1]s; mount -t nfs4 -o vers=4.1,%[2]s,nconnect=2 %[3]s:/%[4]s %[1]s", foundMount, recommended, namespaceServers, foundShare))
+	c.must(t, fmt.Sprintf("mkdir -p %[1]s; mount -t nfs4 -o vers=4.1,%[2]s,nconnect=2 %[3]s:/%[4]s %[1]s", foundMount, recommended, source(namespaceServers), foundShare))
 }
 
 // hasConnection reports whether a client has a connection to a namespace server.
 func hasConnection(t *testing.T, i int, c *kernelClient) bool {
 	t.Helper()
-	out, err := exec.Command("ip", "netns", "exec", namespaceNetwork(i), "ss", "-tnH", "state", "established", "src", namespaceAddress(i)+":2049", "dst", c.address).Output()
+	out, err := exec.Command("ip", "netns", "exec", namespaceNetwork(i), "ss", "-tnH", "state", "established", "src", net.JoinHostPort(namespaceAddress(i), "2049"), "dst", source(c.address)).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,8 +209,8 @@ func (f *found) enter(t *testing.T, machines []*kernelClient) {
 
 func (f *found) mountedFrom(t *testing.T, c *kernelClient) string {
 	t.Helper()
-	address, _, _ := strings.Cut(c.must(t, fmt.Sprintf("grep ' %s/%s ' /proc/mounts", foundMount, f.directory)), ":")
-	return address
+	address, _, _ := strings.Cut(c.must(t, fmt.Sprintf("grep ' %s/%s ' /proc/mounts", foundMount, f.directory)), ":/")
+	return strings.Trim(address, "[]")
 }
 
 // even fails unless each data server has as many clients: those that came before are at the owner, and the others are even.

@@ -41,7 +41,7 @@ func (w *world) onEveryKernel(t *testing.T, test func(t *testing.T, c *kernelCli
 // mount mounts a path of the namespace at /mnt/share, until the test ends.
 func (c *kernelClient) mount(t *testing.T, path, options string) {
 	t.Helper()
-	c.must(t, fmt.Sprintf("mount -t nfs4 -o vers=4.1,%s %s:%s /mnt/share", options, namespaceServers, path))
+	c.must(t, fmt.Sprintf("mount -t nfs4 -o vers=4.1,%s %s:%s /mnt/share", options, source(namespaceServers), path))
 	t.Cleanup(func() {
 		if r := c.run(t, "cd /; umount -i -l /mnt/share"); r.code != 0 {
 			t.Errorf("unmounting: %s", r.output)

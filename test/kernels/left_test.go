@@ -22,7 +22,7 @@ func (w *world) testLeftWhileDown(t *testing.T) {
 		if i == 0 {
 			w.spread(t, c, "left")
 			c.must(t, fmt.Sprintf(`mkdir -p /tmp/direct && mount -t nfs4 -o vers=4.1 %s:%s /tmp/direct &&
-				mkdir -p -m 777 /tmp/direct/b0 && echo there >/tmp/direct/b0/where && umount /tmp/direct`, ownerAddress(1), naming.ExportPseudo("left", 0)))
+				mkdir -p -m 777 /tmp/direct/b0 && echo there >/tmp/direct/b0/where && umount /tmp/direct`, source(ownerAddress(1)), naming.ExportPseudo("left", 0)))
 		} else {
 			c.mount(t, "/left", "nconnect=2")
 		}
@@ -49,7 +49,7 @@ func (w *world) testLeftWhileDown(t *testing.T) {
 		t.Logf("Linux %s: there after %v", w.clients[i].kernel, r.took.Round(100*time.Millisecond))
 	}
 	for _, c := range w.clients {
-		if mounts := c.must(t, "grep ' /mnt/share/b0 ' /proc/mounts"); !strings.HasPrefix(mounts, ownerAddress(1)+":") {
+		if mounts := c.must(t, "grep ' /mnt/share/b0 ' /proc/mounts"); !strings.HasPrefix(mounts, source(ownerAddress(1))+":") {
 			t.Errorf("Linux %s has mounted %s", c.kernel, mounts)
 		}
 	}

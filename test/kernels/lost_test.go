@@ -40,8 +40,8 @@ func (w *world) testLostNamespaceServer(t *testing.T) {
 		c.mount(t, "/lost", fmt.Sprintf("%s,nconnect=%d", recommended, connections[i]))
 		c.must(t, fmt.Sprintf(lookUps, "before"))
 	}
-	cut(t, "0.0.0.0/0", namespaceAddress(0))
-	cut(t, namespaceAddress(0), "0.0.0.0/0")
+	cut(t, addresses.all, namespaceAddress(0))
+	cut(t, namespaceAddress(0), addresses.all)
 	defer func() {
 		heal(t)
 		lead(t, 0)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -256,7 +257,7 @@ func cpuByProgram(t *testing.T) map[string]float64 {
 }
 
 func (b *mkdirBench) dial(t *testing.T, name string) *nfs.Client {
-	c, err := nfs.Dial(t.Context(), namespaceAddress(0)+":2049", nfs.Options{ClientOwner: name})
+	c, err := nfs.Dial(t.Context(), net.JoinHostPort(namespaceAddress(0), "2049"), nfs.Options{ClientOwner: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +285,7 @@ func (b *mkdirBench) entry(t *testing.T, round int) {
 func (b *mkdirBench) linux(t *testing.T, round int) {
 	const times = 100
 	c := b.clients[0]
-	mount := fmt.Sprintf("mount -t nfs4 -o vers=4.1,%s,nconnect=2 %s:/%s /mnt/share", recommended, namespaceServers, mkdirShare)
+	mount := fmt.Sprintf("mount -t nfs4 -o vers=4.1,%s,nconnect=2 %s:/%s /mnt/share", recommended, source(namespaceServers), mkdirShare)
 	timed := func(what, each string) {
 		_, before := b.counters(t)
 		b.timed(t, "Linux "+c.kernel+" in User-mode Linux: "+what, times, func() {
@@ -319,7 +320,7 @@ func (b *mkdirBench) counters(t *testing.T) (api, server series) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return scrape(t, transport, config.Host+"/metrics"), scrape(t, http.DefaultClient, "http://"+namespaceAddress(0)+":9588/metrics")
+	return scrape(t, transport, config.Host+"/metrics"), scrape(t, http.DefaultClient, "http://"+net.JoinHostPort(namespaceAddress(0), "9588")+"/metrics")
 }
 
 func scrape(t *testing.T, with *http.Client, url string) series {

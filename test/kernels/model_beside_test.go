@@ -107,7 +107,7 @@ func (b *bench) startPlain(t *testing.T) *besideServer {
 	layServerNetwork(t, ownerNetwork(plainIndex), ownerAddress(plainIndex))
 	command := b.startGanesha(t, "plain", plainIndex, needed(t, "HOWDAH_PACKAGED_ROOT"), plainConfig)
 	b.c.must(t, fmt.Sprintf("mkdir -p /mnt/plain && for i in $(seq 60); do mount -t nfs4 -o vers=4.1,%s,nconnect=16 %s:/plain /mnt/plain && break; sleep 1; done; mkdir /mnt/plain/files",
-		recommended, ownerAddress(plainIndex)))
+		recommended, source(ownerAddress(plainIndex))))
 	s := &besideServer{
 		by: model.PlainGanesha, directory: "/mnt/plain/files", processes: []int{command.Process.Pid},
 		shape: func(t *testing.T, inside, outside string) { shapeNetwork(t, ownerNetwork(plainIndex), inside, outside) },

@@ -146,7 +146,7 @@ func (b *bench) measureReads(t *testing.T) {
 	for i := range b.owners {
 		direct = append(direct, fmt.Sprintf("/mnt/direct%d/a%d", i, i))
 		b.c.must(t, fmt.Sprintf("mkdir -p /mnt/direct%[1]d && mount -t nfs4 -o vers=4.1,%[2]s,nconnect=16 %[3]s:%[4]s /mnt/direct%[1]d && ls /mnt/direct%[1]d/a%[1]d",
-			i, recommended, ownerAddress(i), naming.ExportPseudo(modelShare, 0)))
+			i, recommended, source(ownerAddress(i)), naming.ExportPseudo(modelShare, 0)))
 	}
 	b.readAhead(t, model.UsualReadAhead)
 	b.stream(t, usual(model.DirectReads, modelServers), direct, readFile)

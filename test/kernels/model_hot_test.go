@@ -143,10 +143,10 @@ func (b *bench) enterHot(t *testing.T, clients []*kernelClient) (from []string) 
 	for _, line := range b.fromAll(t, clients, func(int) string {
 		return fmt.Sprintf(`mkdir -p %[1]s; ! mountpoint -q %[1]s || umount -i -R %[1]s || exit 1
 mount -t nfs4 -o vers=4.1,%[2]s,nconnect=%[3]d %[4]s:/%[5]s %[1]s && ls %[1]s/%[6]s > /dev/null && grep " %[1]s/%[6]s " /proc/mounts`,
-			hotMount, recommended, model.UsualConnections, namespaceServers, hotShare, hotDirectory)
+			hotMount, recommended, model.UsualConnections, source(namespaceServers), hotShare, hotDirectory)
 	})() {
-		address, _, _ := strings.Cut(line, ":")
-		from = append(from, address)
+		address, _, _ := strings.Cut(line, ":/")
+		from = append(from, strings.Trim(address, "[]"))
 	}
 	return from
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -235,7 +236,7 @@ func (b *bench) sender(t *testing.T, i int) {
 		t.Fatal(err)
 	}
 	b.program("sender"+strconv.Itoa(i), &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, []string{envStage + "=" + stageSender},
-		"ip", "netns", "exec", ownerNetwork(i), self, fmt.Sprintf("%s:%d", ownerAddress(i), rawPort))
+		"ip", "netns", "exec", ownerNetwork(i), self, net.JoinHostPort(ownerAddress(i), strconv.Itoa(rawPort)))
 }
 
 // remount ends all mounts of the share and makes the namespace mount with another number of connections.
@@ -246,7 +247,7 @@ func (b *bench) remount(t *testing.T, connections int) {
 
 func mountShare(connections int) string {
 	return fmt.Sprintf("mount -t nfs4 -o vers=4.1,%s,nconnect=%d %s:/%s /mnt/share && ls /mnt/share/a* > /dev/null",
-		recommended, connections, namespaceServers, modelShare)
+		recommended, connections, source(namespaceServers), modelShare)
 }
 
 const unshaped = "pfifo limit 10000"

@@ -109,7 +109,7 @@ func (b badNetwork) begin(t *testing.T, w *world) {
 		cut(t, way[0], way[1])
 	}
 	if b.loss > 0 {
-		host(t, "iptables -w -A FORWARD -m statistic --mode random --probability %f -j DROP", b.loss)
+		host(t, "%s -A FORWARD -m statistic --mode random --probability %f -j DROP", addresses.iptables, b.loss)
 	}
 	if b.script != "" {
 		w.together(t, b.script)(t.Context())

@@ -3,6 +3,7 @@ package kernels
 import (
 	"bufio"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -23,24 +24,31 @@ import (
 )
 
 const (
-	// dataService is the address of a data server's Service: no server has it.
-	dataService = "10.96.0.2"
 	// ledAway is how long Kubernetes takes to lead new connections elsewhere, podAway how long there is no process: from the end of one pod to
 	// the start of the next one's program. Both are less than any cluster needs; what is longer in the end is Howdah's.
 	ledAway, podAway = 500 * time.Millisecond, time.Second
 	// replacedWithin bounds what clients wait for a replacement on purpose.
 	replacedWithin = 15 * time.Second
-	// goneAddress is that of a pod that is gone: nothing answers.
-	goneAddress = "10.77.0.99"
 )
+
+var (
+	// dataService is the address of a data server's Service: no server has it.
+	dataService = addresses.services + "2"
+	// goneAddress is that of a pod that is gone: nothing answers.
+	goneAddress = addresses.machine(99)
+)
+
+func ownerPort(owner int, port int32) string {
+	return net.JoinHostPort(ownerAddress(owner), strconv.Itoa(int(port)))
+}
 
 // serveBehind gives a data server the address of a Service. What it returns leads new connections elsewhere, as kube-proxy does.
 func (w *world) serveBehind(t *testing.T, owner int) (leadTo func(to string)) {
 	t.Helper()
-	host(t, "iptables -w -t nat -N DATA")
-	host(t, "iptables -w -t nat -I PREROUTING -d %s -p tcp -j DATA", dataService)
-	host(t, "iptables -w -t nat -A DATA -p tcp --dport %d -j DNAT --to-destination %s:%d", v1alpha1.NFSPort, ownerAddress(owner), v1alpha1.NFSPort)
-	host(t, "iptables -w -t nat -A DATA -p tcp --dport %d -j DNAT --to-destination %s:%d", v1alpha1.NFSTLSPort, ownerAddress(owner), v1alpha1.NFSTLSPort)
+	host(t, "%s -t nat -N DATA", addresses.iptables)
+	host(t, "%s -t nat -I PREROUTING -d %s -p tcp -j DATA", addresses.iptables, dataService)
+	host(t, "%s -t nat -A DATA -p tcp --dport %d -j DNAT --to-destination %s", addresses.iptables, v1alpha1.NFSPort, ownerPort(owner, v1alpha1.NFSPort))
+	host(t, "%s -t nat -A DATA -p tcp --dport %d -j DNAT --to-destination %s", addresses.iptables, v1alpha1.NFSTLSPort, ownerPort(owner, v1alpha1.NFSTLSPort))
 	for i := range fronts {
 		host(t, "ip -n %s route add %s via %s", namespaceNetwork(i), dataService, testAddress)
 	}
@@ -52,12 +60,12 @@ func (w *world) serveBehind(t *testing.T, owner int) (leadTo func(to string)) {
 	give(dataService)
 	t.Cleanup(func() {
 		give(ownerAddress(owner)) // The parts that follow use this data server, too.
-		host(t, "iptables -w -t nat -D PREROUTING -d %s -p tcp -j DATA", dataService)
-		host(t, "iptables -w -t nat -F DATA")
-		host(t, "iptables -w -t nat -X DATA")
+		host(t, "%s -t nat -D PREROUTING -d %s -p tcp -j DATA", addresses.iptables, dataService)
+		host(t, "%s -t nat -F DATA", addresses.iptables)
+		host(t, "%s -t nat -X DATA", addresses.iptables)
 	})
 	return func(to string) {
-		host(t, "iptables -w -t nat -R DATA 1 -p tcp --dport %d -j DNAT --to-destination %s", v1alpha1.NFSPort, to)
+		host(t, "%s -t nat -R DATA 1 -p tcp --dport %d -j DNAT --to-destination %s", addresses.iptables, v1alpha1.NFSPort, to)
 	}
 }
 
@@ -66,8 +74,8 @@ func (w *world) serveBehind(t *testing.T, owner int) (leadTo func(to string)) {
 func leadReservedPortsAway(t *testing.T) (lift func()) {
 	t.Helper()
 	rule := fmt.Sprintf("PREROUTING -d %s -p tcp --sport :1023 --dport %d -j DNAT --to-destination %s", dataService, v1alpha1.NFSPort, goneAddress)
-	host(t, "iptables -w -t nat -I %s", rule)
-	lift = sync.OnceFunc(func() { host(t, "iptables -w -t nat -D %s", rule) })
+	host(t, "%s -t nat -I %s", addresses.iptables, rule)
+	lift = sync.OnceFunc(func() { host(t, "%s -t nat -D %s", addresses.iptables, rule) })
 	t.Cleanup(lift)
 	return lift
 }
@@ -125,7 +133,7 @@ func (w *world) replaceOwner(t *testing.T, owner int, leadTo func(to string)) {
 		t.Fatal(err)
 	}
 	time.Sleep(ledAway)
-	leadTo(namespaceAddress(0) + ":" + strconv.Itoa(v1alpha1.WaitingRoomPort))
+	leadTo(net.JoinHostPort(namespaceAddress(0), strconv.Itoa(v1alpha1.WaitingRoomPort)))
 	_ = w.owners[owner].Wait()
 	ended := time.Now()
 	time.Sleep(podAway)
@@ -137,10 +145,10 @@ func (w *world) replaceOwner(t *testing.T, owner int, leadTo func(to string)) {
 			return status.PodUID != before.PodUID && ready.Reason != internalv1.ReasonStopping
 		})
 		t.Logf("clients are led there %.2f s after the end of the process", time.Since(ended).Seconds())
-		leadTo(ownerAddress(owner) + ":" + strconv.Itoa(v1alpha1.NFSPort))
+		leadTo(ownerPort(owner, v1alpha1.NFSPort))
 	}
 	w.eventually("the data server is ready", func() bool {
-		response, err := http.Get("http://" + ownerAddress(owner) + ":" + strconv.Itoa(v1alpha1.ManagerPort) + serverpod.ReadyPath)
+		response, err := http.Get("http://" + ownerPort(owner, v1alpha1.ManagerPort) + serverpod.ReadyPath)
 		if err != nil {
 			return false
 		}
@@ -148,7 +156,7 @@ func (w *world) replaceOwner(t *testing.T, owner int, leadTo func(to string)) {
 		return response.StatusCode == http.StatusOK
 	})
 	t.Logf("ready %.2f s after the end of the process", time.Since(ended).Seconds())
-	leadTo(ownerAddress(owner) + ":" + strconv.Itoa(v1alpha1.NFSPort))
+	leadTo(ownerPort(owner, v1alpha1.NFSPort))
 	time.Sleep(time.Second)
 	logTimes(t, log, written.Size(), ended)
 }

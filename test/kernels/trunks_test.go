@@ -11,7 +11,7 @@ import (
 const firstWithTrunks = "5.15"
 
 // secondAddress is another address of owner 0.
-const secondAddress = "10.77.0.61"
+var secondAddress = addresses.machine(61)
 
 // readByAddress mounts an export by both addresses of its data server, reads a file by the first mount, and prints for each address the
 // connections and the KiB that came by it.
@@ -32,19 +32,19 @@ echo $a $b $(received %[1]s) $(received %[2]s)`
 // max_connect is given, but makes one connection to the second address, however many the first one has.
 func (w *world) testTrunks(t *testing.T) {
 	w.share("trunks", 1, nil)
-	host(t, "ip -n %s address add %s/24 dev eth0", ownerNetwork(0), secondAddress)
+	host(t, "ip -n %s address add %s/%d dev eth0%s", ownerNetwork(0), secondAddress, addresses.bits, addresses.add)
 	// Ganesha listens at its pod's address alone.
 	rule := fmt.Sprintf("PREROUTING -d %s -j DNAT --to-destination %s", secondAddress, ownerAddress(0))
-	host(t, "ip netns exec %s iptables -w -t nat -A %s", ownerNetwork(0), rule)
+	host(t, "ip netns exec %s %s -t nat -A %s", ownerNetwork(0), addresses.iptables, rule)
 	t.Cleanup(func() {
-		host(t, "ip netns exec %s iptables -w -t nat -D %s", ownerNetwork(0), rule)
-		host(t, "ip -n %s address del %s/24 dev eth0", ownerNetwork(0), secondAddress)
+		host(t, "ip netns exec %s %s -t nat -D %s", ownerNetwork(0), addresses.iptables, rule)
+		host(t, "ip -n %s address del %s/%d dev eth0", ownerNetwork(0), secondAddress, addresses.bits)
 	})
 	w.onEveryKernel(t, func(t *testing.T, c *kernelClient) {
 		if older(c.kernel, firstWithTrunks) {
 			t.Skipf("max_connect is newer than Linux %s", c.kernel)
 		}
-		out := c.must(t, fmt.Sprintf(readByAddress, ownerAddress(0), secondAddress, naming.ExportPseudo("trunks", 0)))
+		out := c.must(t, fmt.Sprintf(readByAddress, source(ownerAddress(0)), source(secondAddress), naming.ExportPseudo("trunks", 0)))
 		var connections, before, after [2]int
 		if n, err := fmt.Sscan(out, &connections[0], &before[0], &connections[1], &before[1], &connections[0], &after[0], &connections[1], &after[1]); n != 8 {
 			t.Fatalf("%v: %s", err, out)

@@ -83,7 +83,7 @@ for i in 0 1; do (while ! test -e /tmp/enough; do
   dd if=/dev/zero of=/mnt/busy/a$i/big-%[3]s bs=1M count=64 conv=fsync; dd if=/mnt/busy/a$i/big-%[3]s of=/dev/null bs=1M iflag=direct
 done) 2> /tmp/dd.$i & done
 %[4]s; code=$?
-touch /tmp/enough; wait; grep -h error /tmp/dd.* && code=1; umount -i -l /mnt/busy; exit $code`, recommended, namespaceServers, c.name, busy)))
+touch /tmp/enough; wait; grep -h error /tmp/dd.* && code=1; umount -i -l /mnt/busy; exit $code`, recommended, source(namespaceServers), c.name, busy)))
 	}
 	deadline := time.Now().Add(length)
 	seconds := int(length.Seconds())

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"crypto/rand"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -117,6 +118,7 @@ func (w *world) startAPI() {
 	}
 	server := environment.ControlPlane.GetAPIServer()
 	server.SecureServing.Address, server.SecureServing.Port = testAddress, "6443"
+	server.Configure().Set("service-cluster-ip-range", addresses.apiServices) // The API server wants it of its own family.
 	config, err := environment.Start()
 	w.t.Cleanup(func() {
 		if err := environment.Stop(); err != nil {
@@ -222,9 +224,9 @@ func (w *world) startNamespaceServers() {
 		w.program(name, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, []string{"KUBECONFIG=" + w.kubeconfig},
 			"ip", "netns", "exec", name,
 			w.binary, "namespace", "--file-server", fileServer, "--namespace", kubeNamespace, "--replica", name,
-			"--listen", address+":2049", "--manager", address+":9588", "--certificate", certificate)
+			"--listen", net.JoinHostPort(address, "2049"), "--manager", net.JoinHostPort(address, "9588"), "--certificate", certificate)
 		w.eventually(name+" is ready", func() bool {
-			res, err := http.Get("http://" + address + ":9588/readyz")
+			res, err := http.Get("http://" + net.JoinHostPort(address, "9588") + "/readyz")
 			if err != nil {
 				return false
 			}

@@ -16,10 +16,11 @@ done
 echo 1 > /proc/sys/kernel/printk
 # shellcheck disable=SC2154 # The kernel's command line has it.
 hostname "$name"
-for module in ext4 nfsv4; do modprobe $module 2>/dev/null; done
+for module in ext4 nfsv4 ipv6; do modprobe $module 2>/dev/null; done
 mkdir -p /mnt/disk /mnt/share
 mount -t ext4 /dev/ubda /mnt/disk && chmod 1777 /mnt/disk
 ip link set lo up
+echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad # Addresses of IPv6 serve at once.
 # shellcheck disable=SC2154
 ip addr add "$address" dev vec0
 ip link set vec0 up
