@@ -11,6 +11,7 @@ func TestAnAddressOfIPv6CountsForItsSubnet(t *testing.T) {
 		"fd77::1":              "fd77::",
 		"fd77:0:0:1:ffff::9":   "fd77:0:0:1::",
 		"fe80::1%eth0":         "fe80::",
+		"2001:db8:0:1::":       "2001:db8:0:1::",
 		"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::",
 		"2001:db8:1:3:3:4:5:6": "2001:db8:1:3::",
 	} {

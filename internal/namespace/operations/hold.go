@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
+	"github.com/howdah/howdah/internal/subnet"
 )
 
 // A client that gets NFS4ERR_DELAY asks again after 0.1 s, then after twice that, up to 15 s (Linux: nfs4_update_delay). So who asks some
@@ -60,7 +60,7 @@ func (h *holds) until(ctx context.Context, client netip.Addr, condition func() b
 }
 
 func (h *holds) take(client netip.Addr) bool {
-	client = rpc.Client(client)
+	client = subnet.Of(client)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.all >= h.most || h.of[client] >= max(1, h.most/heldEach) {
@@ -72,7 +72,7 @@ func (h *holds) take(client netip.Addr) bool {
 }
 
 func (h *holds) give(client netip.Addr) {
-	client = rpc.Client(client)
+	client = subnet.Of(client)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all--

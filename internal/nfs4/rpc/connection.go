@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
+
+	"github.com/howdah/howdah/internal/subnet"
 )
 
 // lingerTime and lingerBytes bound what is read after the last reply, so that
@@ -61,7 +63,7 @@ type connection struct {
 
 func newConnection(server *Server, conn net.Conn, address netip.Addr, door string) *connection {
 	return &connection{
-		server: server, conn: conn, address: address, port: clientPort(conn), client: Client(address), door: door, link: &Link{},
+		server: server, conn: conn, address: address, port: clientPort(conn), client: subnet.Of(address), door: door, link: &Link{},
 		reader: bufio.NewReaderSize(conn, readBuffer), room: sync.NewCond(&server.mu), active: time.Now(),
 	}
 }

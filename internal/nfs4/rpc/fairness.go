@@ -1,19 +1,13 @@
 package rpc
 
 import (
-	"net/netip"
 	"sync"
 	"time"
-
-	"github.com/howdah/howdah/internal/subnet"
 )
 
 // firstTurn is what any address may hold of replies even when all memory for them is used up: the work of a long
 // listing, so that a quiet client is served while the connections at fault are being closed.
 const firstTurn = 384 << 10
-
-// Client is the part of an address that limits are kept for.
-func Client(address netip.Addr) netip.Addr { return subnet.Of(address) }
 
 // account is what one client address holds. The server's lock guards it.
 type account struct {

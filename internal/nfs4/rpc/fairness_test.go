@@ -211,19 +211,3 @@ func TestRequestsOfAnAddress(t *testing.T) {
 		t.Errorf("%d at once of one address", g.most)
 	}
 }
-
-func TestClientOfAnAddress(t *testing.T) {
-	for address, want := range map[string]string{
-		"192.0.2.1":            "192.0.2.1",
-		"2001:db8:0:1:2:3:4:5": "2001:db8:0:1::",
-		"2001:db8:0:1::":       "2001:db8:0:1::",
-		"2001:db8:0:2::1":      "2001:db8:0:2::",
-	} {
-		if got := Client(netip.MustParseAddr(address)); got.String() != want {
-			t.Errorf("%s counts as %s", address, got)
-		}
-	}
-	if got := Client(netip.Addr{}); got.IsValid() {
-		t.Errorf("no address counts as %s", got)
-	}
-}

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/nfs4/rpc"
+	"github.com/howdah/howdah/internal/subnet"
 )
 
-// A client ID and its sessions belong to the network address (rpc.Client) that made them. To any other they do not exist
+// A client ID and its sessions belong to the network address (subnet.Of) that made them. To any other they do not exist
 // while the client has a connection and its lease is not over. Afterwards a caller that knows the random ID is taken for the
 // client at a new address. An owner string proves nothing, so it makes one client for each address: a caller with another's
 // owner string gets a client of its own at once. That is a machine with a new address, one with the same name, or an attacker.
@@ -75,7 +76,7 @@ func (c *clientRecord) connected() bool {
 // admits tells whether a client's sessions may be used by a caller. One that has the client's ID and another address takes
 // it over where the client is gone.
 func (s *Server) admits(c *clientRecord, from rpc.Caller) bool {
-	address := rpc.Client(from.Addr)
+	address := subnet.Of(from.Addr)
 	if c.address.address == address {
 		return true
 	}
