@@ -163,13 +163,7 @@ var _ = Describe("Hot directories", Ordered, Label("ceph", "hot"), func() {
 			// Each namespace server counts the clients of a directory for itself, and there are only as many clients as nodes. test/kernels has two.
 			fs.Spec.NamespaceServers = &v1alpha1.NamespaceServers{Replicas: 1}
 		})
-		DeferCleanup(func(ctx SpecContext) { // Before the FileServer's, which is deferred first.
-			output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
-			Expect(err).NotTo(HaveOccurred(), output)
-			output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--ignore-not-found", "--timeout=5m")
-			Expect(err).NotTo(HaveOccurred(), output)
-			removeShare(ctx, v1alpha1.StorageIdentity(fs), share)
-		}, NodeTimeout(limit))
+		removeAfterwards(fs, share)
 		fmt.Fprint(GinkgoWriter, cephShares(ctx, "secret", name, share))
 		Eventually(ctx, fileServerReady(name)).Should(Succeed())
 		Expect(c.Create(ctx, &v1alpha1.FileShare{

@@ -129,13 +129,7 @@ var _ = Describe("Directories that move between data servers", Ordered, Label("c
 
 	BeforeAll(func(ctx SpecContext) {
 		fs = newFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = servers })
-		DeferCleanup(func(ctx SpecContext) { // Before the FileServer's, which is deferred first.
-			output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
-			Expect(err).NotTo(HaveOccurred(), output)
-			output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--ignore-not-found", "--timeout=5m")
-			Expect(err).NotTo(HaveOccurred(), output)
-			removeShare(ctx, v1alpha1.StorageIdentity(fs), share)
-		}, NodeTimeout(limit))
+		removeAfterwards(fs, share)
 		fmt.Fprint(GinkgoWriter, cephShares(ctx, "secret", name, share))
 		Eventually(ctx, fileServerReady(name)).Should(Succeed())
 		Expect(c.Create(ctx, &v1alpha1.FileShare{

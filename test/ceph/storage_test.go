@@ -68,6 +68,19 @@ func removeShare(ctx context.Context, uid, name string) {
 		toMgr("fs subvolumegroup rm", request{"vol_name": filesystem, "group_name": ceph.Group(uid)}))
 }
 
+// removeAfterwards removes the clients' pods, a share and what is in Ceph of it when the container ends: before the FileServer, whose removal is
+// deferred first.
+func removeAfterwards(fs *v1alpha1.FileServer, share string) {
+	GinkgoHelper()
+	DeferCleanup(func(ctx SpecContext) {
+		output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
+		Expect(err).NotTo(HaveOccurred(), output)
+		output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--ignore-not-found", "--timeout=5m")
+		Expect(err).NotTo(HaveOccurred(), output)
+		removeShare(ctx, v1alpha1.StorageIdentity(fs), share)
+	}, NodeTimeout(limit))
+}
+
 func storageOf(ctx context.Context, name string) metav1.Condition {
 	fs := &v1alpha1.FileServer{}
 	if err := c.Get(ctx, name, fs); err != nil {
@@ -121,13 +134,7 @@ var _ = Describe("A FileServer with storage.ceph.external", Ordered, Label("ceph
 		output, err := c.Kubectl(ctx, "delete", "secret", "ceph-shares", "--ignore-not-found")
 		Expect(err).NotTo(HaveOccurred(), output)
 		fs = newFileServer(ctx, name, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = servers })
-		DeferCleanup(func(ctx SpecContext) { // Before the FileServer's, which is deferred first.
-			output, err := c.Kubectl(ctx, "delete", "pods", "-l", cluster.ClientLabel, "--grace-period=1", "--timeout=5m")
-			Expect(err).NotTo(HaveOccurred(), output)
-			output, err = c.Kubectl(ctx, "delete", "fileshare", share, "--ignore-not-found", "--timeout=5m")
-			Expect(err).NotTo(HaveOccurred(), output)
-			removeShare(ctx, v1alpha1.StorageIdentity(fs), share)
-		}, NodeTimeout(limit))
+		removeAfterwards(fs, share)
 	}, NodeTimeout(limit))
 
 	It("reports the missing Secret, and becomes ready once it exists", func(ctx SpecContext) {
