@@ -18,7 +18,8 @@ type family struct {
 	// machines and services are what their addresses begin with; bits is the length of the machines' prefix.
 	machines, services string
 	bits               int
-	all, apiServices   string
+	// all has every address, apiServices those of the API server's Services.
+	all, apiServices string
 	// iptables is the command, add what adding an address needs besides.
 	iptables, add string
 	sysctls       []string
@@ -37,8 +38,15 @@ var (
 		sysctls: []string{"net.bridge.bridge-nf-call-ip6tables=1", "net.ipv6.conf.all.forwarding=1"},
 	}
 	// addresses is the family of this run.
-	addresses = map[bool]family{false: ipv4, true: ipv6}[os.Getenv("HOWDAH_KERNELS_FAMILY") == "IPv6"]
+	addresses = familyCalled(os.Getenv("HOWDAH_KERNELS_FAMILY"))
 )
+
+func familyCalled(name string) family {
+	if name == "IPv6" {
+		return ipv6
+	}
+	return ipv4
+}
 
 // Addresses. All but those of Services are on one bridge.
 var (
