@@ -45,8 +45,8 @@ bench-scale: packages ##+ Aggregate read of 1 and of 3 servers through one mount
 	hack/bench-scale.sh
 
 .PHONY: bench-grow
-bench-grow: packages ##+ A job through one mount, before and after data servers join on storage-only nodes
-	hack/bench-grow.sh
+bench-grow: packages ##+ A job through one mount, before and after data servers join on storage-only nodes (BACKEND=ceph)
+	BACKEND=$(or $(BACKEND),volumes) hack/bench-grow.sh
 
 .PHONY: bench-operator
 bench-operator: packages ##+ What the operator costs with 100,000 ShareDirectories: CPU, API writes, memory

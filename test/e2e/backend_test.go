@@ -12,12 +12,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/cluster"
 )
 
 // Where the FileServers of the suite have their data, and all that the suite has to know of that. HOWDAH_E2E_BACKEND is volumes, or unset, or
@@ -58,17 +58,13 @@ func checkBackend() error {
 	return nil
 }
 
-const (
-	cephCredential = "ceph"
-	cephNamespace  = "ceph"
-)
+const cephCredential = "ceph"
 
-// cephAccount is the Secret that hack/ceph.sh leaves.
 func cephAccount(ctx context.Context) *corev1.Secret {
 	GinkgoHelper()
-	found := &corev1.Secret{}
-	Expect(c.Client.Get(ctx, client.ObjectKey{Namespace: cephNamespace, Name: "howdah-provisioner"}, found)).To(Succeed())
-	return found
+	account, err := c.CephAccount(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return account
 }
 
 // prepareStorage makes what FileServers of a Kubernetes namespace need beside themselves.
@@ -77,22 +73,14 @@ func prepareStorage(ctx context.Context, namespace string) {
 	if !inCeph {
 		return
 	}
-	account := cephAccount(ctx)
-	Expect(c.Client.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cephCredential},
-		Data:       map[string][]byte{"userID": account.Data["userID"], "userKey": account.Data["userKey"]},
-	})).To(Succeed())
+	Expect(c.Client.Create(ctx, cluster.CephCredential(cephAccount(ctx), namespace, cephCredential))).To(Succeed())
 }
 
 // storage is that of a FileServer.
 func storage(ctx context.Context) v1alpha1.FileServerStorage {
 	GinkgoHelper()
 	if inCeph {
-		account := cephAccount(ctx)
-		return v1alpha1.FileServerStorage{Ceph: v1alpha1.CephStorage{External: v1alpha1.ExternalCeph{
-			Monitors: strings.Split(string(account.Data["monitors"]), ","), FSID: string(account.Data["fsid"]), FileSystem: string(account.Data["filesystem"]),
-			RecoveryPool: "howdah", ProvisioningSecretRef: v1alpha1.SecretReference{Name: cephCredential},
-		}}}
+		return cluster.CephStorage(cephAccount(ctx), cephCredential)
 	}
 	volumes := v1alpha1.VolumesStorage{Size: new(resource.MustParse("1Gi"))}
 	if sharedFileSystems {

@@ -31,7 +31,8 @@ type bench struct {
 	nodes      []string
 	clientNode string
 	seconds    int
-	fileKiB    int // of the files that the job of a growth reads
+	fileKiB    int  // of the files that the job of a growth reads
+	ceph       bool // the data servers of a growth have their data in a Ceph
 	// directories of each share, by the data server that owns them.
 	owned map[string]map[string][]string
 	pods  int

@@ -121,17 +121,15 @@ func (b *bench) prepareGrowth(ctx context.Context, first []string) (pod string, 
 	if _, err := b.Kubectl(ctx, append(append([]string{"label", "nodes"}, first...), storageKey+"=")...); err != nil {
 		return "", err
 	}
-	if err := b.Create(ctx, &v1alpha1.FileServer{
-		ObjectMeta: metav1.ObjectMeta{Name: grown, Namespace: b.Namespace},
-		Spec: v1alpha1.FileServerSpec{
-			Storage: v1alpha1.FileServerStorage{Volumes: v1alpha1.VolumesStorage{Size: new(resource.MustParse("1Gi"))}},
-			Moves:   v1alpha1.Moves{Copying: v1alpha1.MoveCopyingAllow},
-			Placement: &v1alpha1.Placement{
-				NodeSelector: map[string]string{storageKey: ""},
-				Tolerations:  []corev1.Toleration{{Key: storageKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
-			},
-		},
-	}); err != nil {
+	spec, err := b.storageOfGrowth(ctx)
+	if err != nil {
+		return "", err
+	}
+	spec.Placement = &v1alpha1.Placement{
+		NodeSelector: map[string]string{storageKey: ""},
+		Tolerations:  []corev1.Toleration{{Key: storageKey, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}},
+	}
+	if err := b.Create(ctx, &v1alpha1.FileServer{ObjectMeta: metav1.ObjectMeta{Name: grown, Namespace: b.Namespace}, Spec: spec}); err != nil {
 		return "", err
 	}
 	if err := b.Create(ctx, &v1alpha1.FileShare{
@@ -154,6 +152,35 @@ func (b *bench) prepareGrowth(ctx context.Context, first []string) (pod string, 
 		dd if=/dev/urandom of=$d/$i bs=1k count=%d conv=fsync 2>/dev/null || exit 1; done; done
 		md5sum */* >/tmp/sums && test $(wc -l </tmp/sums) = %d`, grownMount, grownFiles-1, b.fileKiB, grownDirectories*grownFiles))
 	return pod, err
+}
+
+// storageOfGrowth is where the FileServer has its data, and whether that may be copied. In a Ceph nothing is copied.
+func (b *bench) storageOfGrowth(ctx context.Context) (v1alpha1.FileServerSpec, error) {
+	if !b.ceph {
+		return v1alpha1.FileServerSpec{
+			Storage: v1alpha1.FileServerStorage{Volumes: v1alpha1.VolumesStorage{Size: new(resource.MustParse("1Gi"))}},
+			Moves:   v1alpha1.Moves{Copying: v1alpha1.MoveCopyingAllow},
+		}, nil
+	}
+	account, err := b.CephAccount(ctx)
+	if err != nil {
+		return v1alpha1.FileServerSpec{}, err
+	}
+	return v1alpha1.FileServerSpec{Storage: cluster.CephStorage(account, grown)}, b.Create(ctx, cluster.CephCredential(account, b.Namespace, grown))
+}
+
+// rebalance spreads the directories over all data servers. Clients of directories on volumes always follow.
+func (b *bench) rebalance(ctx context.Context) error {
+	args := []string{"howdah", "-n", b.Namespace, "rebalance", grown}
+	if b.ceph {
+		args = append(args, "--follow")
+	}
+	b.begin("kubectl %s", strings.Join(args, " "))
+	output, err := exec.CommandContext(ctx, "kubectl", args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, output)
+	}
+	return nil
 }
 
 // noted shows what a condition waits for.
@@ -190,10 +217,8 @@ func (b *bench) addServers(ctx context.Context, pod string, first, added []strin
 		return err
 	}
 	b.end("they serve after %.0f s", found.serving-found.labelled)
-	b.begin("kubectl howdah rebalance %s", grown)
-	output, err := exec.CommandContext(ctx, "kubectl", "howdah", "-n", b.Namespace, "rebalance", grown).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("kubectl howdah rebalance: %w: %s", err, output)
+	if err := b.rebalance(ctx); err != nil {
+		return err
 	}
 	if err := cluster.WaitFor(ctx, "the directories' moves", b.noted(func(ctx context.Context) error { return b.spread(ctx, len(all), found) })); err != nil {
 		return err

@@ -35,6 +35,7 @@ func run(ctx context.Context) (verdict.Outcome, error) {
 	seconds := flag.Int("seconds", 15, "length of one measurement")
 	rounds := flag.Int("rounds", 2, "how often each measurement is made; they are interleaved and the median counts")
 	growNodes := flag.String("grow-nodes", "", "comma-separated nodes with capped links that run nothing else: measure a job before and after data servers join there")
+	ceph := flag.Bool("ceph", false, "with --grow-nodes: the data servers have their data in the Ceph of the cluster (hack/ceph.sh), not on volumes")
 	flag.Parse()
 	nodes := strings.Split(*serverNodes, ",")
 	if *serverNodes == "" || *clientNode == "" || *capMbit <= 0 || *seconds < 1 || *rounds < 1 {
@@ -48,7 +49,7 @@ func run(ctx context.Context) (verdict.Outcome, error) {
 	}
 	if *growNodes != "" {
 		added := strings.Split(*growNodes, ",")
-		b := &bench{Cluster: c, nodes: append(nodes, added...), clientNode: *clientNode, seconds: *seconds}
+		b := &bench{Cluster: c, nodes: append(nodes, added...), clientNode: *clientNode, seconds: *seconds, ceph: *ceph}
 		return b.runGrowth(ctx, nodes, added, capBytes)
 	}
 	links := len(nodes) + 1 // Each, and all together.
