@@ -151,3 +151,39 @@ func TestAStoppedServerLeavesNothingToWaitForInARealCephCluster(t *testing.T) {
 		t.Error("Ceph waited for the sessions of the ganesha that stopped")
 	}
 }
+
+// As idleClients on volumes: the records are in RADOS here, and a process is another epoch there.
+func TestIdleClientsAreNotWaitedForInARealCephCluster(t *testing.T) {
+	c := newInCeph(t)
+	c.make("alpha")
+	times := func(spec *dataservertest.Wanted) {
+		spec.LeaseSeconds, spec.GraceSeconds = 10, 60
+		spec.Exports = []internalv1.ShareExportSpec{dataservertest.ShareSpec("alpha")}
+	}
+	s := c.boot()
+	s.apply(times)
+	s.settle()
+	s.await("the first start's grace to end", func(dataservertest.Reported) bool { return !s.supervisor.State().InGrace })
+	file := openFile(t)
+	looks := wireFrom(t, "a client that looks", "10.99.0.2")
+	looks.results(user, append(lookUp("alpha", "0", "kept"), &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})...)
+	s.stop()
+
+	s = c.boot()
+	s.apply(times)
+	s.settle()
+	other := dialWireAs(t, "another client", "10.99.0.1:2049", 1)
+	for range 20 {
+		other.Run(user, lookUp("alpha", "0")...)
+		time.Sleep(50 * time.Millisecond)
+	}
+	if !s.supervisor.State().InGrace {
+		t.Error("grace has ended, and the client with an open file has not come back")
+	}
+	came := dialWireAs(t, opener, "10.99.0.1:2049", 1)
+	if status := came.Run(user, file, reclaimBy(opener)); status != nfsv4.NFS4_OK {
+		t.Fatalf("the client with an open file is refused to reclaim it with %s", client.StatusName(status))
+	}
+	came.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
+	s.graceEndsWithin(5*time.Second, came)
+}

@@ -13,11 +13,14 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/hotdirectories"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/cluster"
 )
 
@@ -54,14 +57,16 @@ func gotFrom(ctx context.Context, pod, directory string) int {
 	return count
 }
 
-// Kernel clients, one on each node, in directories that three data servers serve. That a directory that was found cools down after an hour
-// (hotdirectories.HotFor, a constant) takes too long for this suite.
+// Kernel clients, one on each node, in directories that three data servers serve. The hour after which a directory cools down
+// (hotdirectories.HotFor, a constant) takes too long for this suite, so it writes an earlier time into the record.
 var _ = Describe("Hot directories", Ordered, Label("ceph", "hot"), func() {
 	const (
 		name, share = "hot", "heated"
 		// The share names flat, and found is found.
 		flat, found = "flat", "found"
 		findClients = 2
+		// foundFiles are in found.
+		foundFiles = 40
 	)
 	var (
 		fs   *v1alpha1.FileServer
@@ -114,18 +119,19 @@ var _ = Describe("Hot directories", Ordered, Label("ceph", "hot"), func() {
 		}
 		return byNode, nil
 	}
-	hotTime := func(ctx context.Context, path string) *metav1.Time {
+	directoryAt := func(ctx context.Context, path string) *internalv1.ShareDirectory {
 		GinkgoHelper()
 		list := &internalv1.ShareDirectoryList{}
 		Expect(c.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{v1alpha1.FileShareLabel: share})).To(Succeed())
-		for _, directory := range list.Items {
-			if directory.Spec.Path == path {
-				return directory.Status.HotTime
+		for i := range list.Items {
+			if list.Items[i].Spec.Path == path {
+				return &list.Items[i]
 			}
 		}
 		Fail("there is no ShareDirectory of " + path)
 		return nil
 	}
+	hotTime := func(ctx context.Context, path string) *metav1.Time { return directoryAt(ctx, path).Status.HotTime }
 	served := func(ctx context.Context) string {
 		object := &v1alpha1.FileShare{}
 		if err := c.Get(ctx, share, object); err != nil {
@@ -290,7 +296,6 @@ var _ = Describe("Hot directories", Ordered, Label("ceph", "hot"), func() {
 	}, SpecTimeout(limit))
 
 	It("are found when enough clients have entered, and later ones are sent elsewhere", func(ctx SpecContext) {
-		const files = 40
 		owner := ownerOf(ctx, share, found)
 		Expect(owner).NotTo(BeEmpty())
 		byNode, err := serversByNode(ctx)
@@ -322,7 +327,7 @@ var _ = Describe("Hot directories", Ordered, Label("ceph", "hot"), func() {
 			})
 		}
 		notHot("three clients have listed the directory above")
-		Expect(enter(early[0], writeFlat(flatFirst, flatFirst+files))).To(Equal(owner), "the first client")
+		Expect(enter(early[0], writeFlat(flatFirst, flatFirst+foundFiles))).To(Equal(owner), "the first client")
 		notHot("one client has entered")
 		Expect(enter(early[1], "sha256sum [0-9]* >/dev/null")).To(Equal(owner), "the second client")
 		began := time.Now()
@@ -331,7 +336,7 @@ var _ = Describe("Hot directories", Ordered, Label("ceph", "hot"), func() {
 		Eventually(ctx, served).WithTimeout(time.Minute).Should(Equal(`True 1 directory is hot; found hot: "found"`))
 		Expect(enter(late, "sha256sum [0-9]* >/dev/null")).NotTo(Equal(owner), "the third client, on the owner's node")
 
-		want := flatSums(flatFirst, flatFirst+files)
+		want := flatSums(flatFirst, flatFirst+foundFiles)
 		everyone(func(_ int, pod string) { Expect(in(ctx, pod, found, "sha256sum [0-9]*")).To(Equal(want), pod) })
 		closeToOpen(ctx, found)
 		for _, pod := range early {
@@ -397,5 +402,66 @@ var _ = Describe("Hot directories", Ordered, Label("ceph", "hot"), func() {
 			Expect(audit.Verdict(0)).To(Succeed(), "what was written by %s at %s, as %s at %s reads it: %s", pods[writer], what[at[pods[writer]]], pod, what[at[pod]], audit.Text())
 			Expect(in(ctx, pod, flat, "sha256sum [0-9]*")).To(Equal(want), pod)
 		})
+	}, SpecTimeout(limit))
+
+	It("that were found cool down: who enters is sent to the owner, and who is elsewhere stays there", func(ctx SpecContext) {
+		owner := ownerOf(ctx, share, found)
+		before := map[string]string{}
+		var early, late string
+		for _, pod := range pods {
+			if before[pod] = serverOf(ctx, pod, found); before[pod] == owner {
+				early = pod
+			} else {
+				late = pod
+			}
+		}
+		Expect(late).NotTo(BeEmpty(), "a client has the directory from another data server than its owner, %s: %v", owner, before)
+		loads := make([]*cluster.Load, len(pods))
+		for i, pod := range pods {
+			var err error
+			loads[i], err = c.StartLoad(ctx, pod, "cooling-"+pod, []string{mountPoint + "/" + found}, "--do", "files,records,opens,lock", "--bytes", "8Mi", "--pause", "100ms")
+			Expect(err).NotTo(HaveOccurred())
+		}
+
+		By("having the namespace server forget its clients, and making the record older than an hour")
+		output, err := c.Kubectl(ctx, "delete", "pods", "-l", labels.SelectorFromSet(naming.SelectNamespaceServers(name)).String())
+		Expect(err).NotTo(HaveOccurred(), output)
+		Eventually(ctx, fileServerReady(name)).Should(Succeed())
+		directory := directoryAt(ctx, found)
+		Expect(directory.Status.HotTime).NotTo(BeNil(), "the directory is hot while its record is younger")
+		old := directory.DeepCopy()
+		old.Status.HotTime = &metav1.Time{Time: time.Now().Add(-hotdirectories.HotFor - time.Minute)}
+		Expect(c.Client.Status().Patch(ctx, old, client.MergeFrom(directory))).To(Succeed())
+		began := time.Now()
+		Eventually(ctx, hotTime).WithArguments(found).WithTimeout(3 * time.Minute).Should(BeNil())
+		AddReportEntry("from a record older than an hour until the directory has one data server", time.Since(began).Round(100*time.Millisecond).String(), ReportEntryVisibilityAlways)
+		Eventually(ctx, served).WithTimeout(time.Minute).Should(HavePrefix("True 1 directory is hot; no directory is hot because 2 clients use it"))
+
+		By("entering with a new mount where nearness would lead elsewhere")
+		want := flatSums(flatFirst, flatFirst+foundFiles)
+		enter := func(node string) {
+			GinkgoHelper()
+			pod := "hot-new-" + node
+			DeferCleanup(func(ctx SpecContext) { _, _ = c.Kubectl(ctx, "delete", "pod", pod, "--ignore-not-found") })
+			Expect(c.RunClient(ctx, cluster.ClientPod{
+				Name: pod, Claims: map[string]string{mountPoint: share}, Beside: true, NodeSelector: map[string]string{corev1.LabelHostname: node},
+			})).To(Succeed())
+			Expect(c.WaitPodReady(ctx, pod)).To(Succeed())
+			Expect(in(ctx, pod, found, "sha256sum [0-9]*")).To(Equal(want), pod)
+			Expect(serverOf(ctx, pod, found)).To(Equal(owner), "%s enters a directory that has cooled down", pod)
+		}
+		enter(nodeOf[late])
+		closeToOpen(ctx, found)
+		for i, pod := range pods {
+			result, err := loads[i].Stop(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(result.Verdict(0)).To(Succeed(), "the load in %s, at %s: %s", pod, before[pod], result.Text())
+			Expect(serverOf(ctx, pod, found)).To(Equal(before[pod]), "%s keeps its mount", pod)
+		}
+		Expect(hotTime(ctx, found)).To(BeNil(), "one client has entered since")
+
+		By("entering on another node, which makes it hot again")
+		enter(nodeOf[early])
+		Eventually(ctx, hotTime).WithArguments(found).WithTimeout(time.Minute).ShouldNot(BeNil())
 	}, SpecTimeout(limit))
 })
