@@ -45,7 +45,7 @@ bench-scale: packages ##+ Aggregate read of 1 and of 3 servers through one mount
 	hack/bench-scale.sh
 
 .PHONY: bench-grow
-bench-grow: packages ##+ A job through one mount, before and after data servers join on storage-only nodes (BACKEND=ceph)
+bench-grow: packages ##+ A job before and after data servers join on storage-only nodes (BACKEND=ceph)
 	BACKEND=$(or $(BACKEND),volumes) hack/bench-grow.sh
 
 .PHONY: bench-operator

@@ -169,7 +169,7 @@ func (b *bench) storageOfGrowth(ctx context.Context) (v1alpha1.FileServerSpec, e
 	return v1alpha1.FileServerSpec{Storage: cluster.CephStorage(account, grown)}, b.Create(ctx, cluster.CephCredential(account, b.Namespace, grown))
 }
 
-// rebalance spreads the directories over all data servers. Clients of directories on volumes always follow.
+// rebalance is kubectl howdah rebalance: it spreads the directories over all data servers. Clients of directories on volumes always follow.
 func (b *bench) rebalance(ctx context.Context) error {
 	args := []string{"howdah", "-n", b.Namespace, "rebalance", grown}
 	if b.ceph {
