@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,8 +44,13 @@ func (o *observed) failoverInput() failover.Input {
 		node := &o.nodes[i]
 		seen := failoverNode(node)
 		seen.Renewed, seen.Closed = o.renewed[node.Name], o.closedNodes[node.Name]
-		if ahead := o.clocksAhead[node.Name]; ahead.Abs() > exact && !seen.ReadySince.IsZero() {
-			seen.ReadySince = seen.ReadySince.Add(-ahead) // The kubelet has written it by its own clock.
+		seen.KeptOff, seen.Acknowledged = o.isKeptOff(node.Name)
+		if ahead := o.clocksAhead[node.Name]; ahead.Abs() > exact {
+			for _, written := range []*time.Time{&seen.ReadySince, &seen.Acknowledged} {
+				if !written.IsZero() {
+					*written = written.Add(-ahead) // The kubelet has written it by its own clock.
+				}
+			}
 		}
 		in.Nodes[node.Name] = seen
 	}
@@ -76,6 +82,16 @@ func (o *observed) failoverInput() failover.Input {
 		}
 	}
 	return in
+}
+
+// isKeptOff tells whether a pod keeps others off a node, and when the kubelet there took note of it: nothing but a kubelet sets its startTime.
+func (o *observed) isKeptOff(node string) (is bool, acknowledged time.Time) {
+	for i := range o.lostNodePods {
+		if pod := &o.lostNodePods[i]; pod.Spec.NodeName == node && metav1.IsControlledBy(pod, o.fileServer) {
+			return true, timeOf(pod.Status.StartTime)
+		}
+	}
+	return false, time.Time{}
 }
 
 func (o *observed) failoverServer(name string) failover.Server {

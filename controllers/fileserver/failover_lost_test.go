@@ -19,6 +19,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -210,5 +211,42 @@ func TestSinceWhenANodeIsReadyCountsByTheClockOfTheAPIServer(t *testing.T) {
 	o.nodes[2].Status.Conditions[0].Status, o.nodes[2].Status.Conditions[0].LastTransitionTime = corev1.ConditionUnknown, *at(300)
 	if got := o.failoverInput().Nodes["n2"].ReadySince; !got.IsZero() {
 		t.Errorf("not Ready, and Ready since %s", got)
+	}
+}
+
+// A cut in which the node's controller does not call the node NotReady ends with a renewal, too. That its kubelet is back says the pod that keeps others
+// off: it was made meanwhile.
+func TestAFenceEndsAfterTheKubeletTookNoteOfWhatWasMadeMeanwhile(t *testing.T) {
+	const back = 3600
+	for name, tc := range map[string]struct {
+		started *metav1.Time
+		ahead   time.Duration
+		renewed int
+		ends    bool
+	}{
+		"it renews, and has done nothing else":  {nil, 0, back + 1, false},
+		"it is back":                            {at(back), 0, back + 9, false},
+		"it is back for two minutes":            {at(back), 0, back + 120, true},
+		"its clock is an hour ahead":            {at(back + 3600), time.Hour, back + 9, false},
+		"its clock is an hour ahead, and later": {at(back + 3600), time.Hour, back + 120, true},
+		"its clock is an hour behind":           {at(back - 3600), -time.Hour, back + 9, false},
+	} {
+		o := lostNode()
+		o.decided(false)
+		o.steward.Status.Fences = []internalv1.PodFenceAnswer{{PodUID: "uid-fs-2", RequestTime: at(8), Time: at(10), Addresses: []string{"a"}}}
+		o.now = at(10).Time
+		o.decided(true)
+		marker := desired.LostNodePod(o.fileServer, desired.Images{Howdah: "howdah"}, "n2")
+		marker.Status.StartTime = tc.started
+		o.lostNodePods = []corev1.Pod{*marker}
+		next := o.pods["fs-2"]
+		next.UID, next.Spec.NodeName = "uid-next", "n0"
+		o.pods["fs-2"] = next
+		o.setUnreachable("fs-2", nil)
+		o.now, o.renewed["n2"] = at(tc.renewed).Time, at(tc.renewed).Time
+		o.clocksAhead = map[string]time.Duration{"n2": tc.ahead}
+		if d, _ := o.decided(true); (len(d.failover.Fences) == 0) != tc.ends || (len(d.failover.KeepOff) == 0) != tc.ends {
+			t.Errorf("%s: %+v", name, d.failover)
+		}
 	}
 }

@@ -24,8 +24,8 @@ const (
 	StuckWait = 2 * time.Minute
 	// recoverWait is how long an unanswered request to fence stays after the data server answers again.
 	recoverWait = 15 * time.Second
-	// returnWait is how long after the deletion of the old pod, and after its node became Ready again, a kubelet must still work to count as one that
-	// has stopped it.
+	// returnWait is how long after the deletion of the old pod, and after it came back itself, a kubelet must still work to count as one that has
+	// stopped it.
 	returnWait = 2 * time.Minute
 	// stewardWait is how long the steward of a node that shows signs of life has for its answer.
 	stewardWait = 5 * time.Second
@@ -153,13 +153,25 @@ func (p *planner) hasEnded(fence Fence) bool {
 		// Whoever has deleted it need not have stopped the machine, and a kubelet that is cut off from the API goes on with its pods.
 		return p.Now.Sub(deletedAt(fence)) >= goneWait
 	}
+	if !node.Ready {
+		return false
+	}
+	if fence.BootID != "" && node.BootID != fence.BootID {
+		return true
+	}
+	// Kubernetes may call a node Ready through all of a cut: its controllers may be down themselves, or wait for longer. A pod that was made while the
+	// kubelet was away is acknowledged by no other program.
+	if node.KeptOff && node.Acknowledged.IsZero() {
+		return false
+	}
 	// One renewal is the first thing that a kubelet does that comes back after a cut. It stops the pod some seconds later.
 	works := deletedAt(fence)
-	if node.ReadySince.After(works) {
-		works = node.ReadySince
+	for _, back := range []time.Time{node.ReadySince, node.Acknowledged} {
+		if back.After(works) {
+			works = back
+		}
 	}
-	rebooted := node.Ready && fence.BootID != "" && node.BootID != fence.BootID
-	return rebooted || node.Ready && node.Renewed.Sub(works) >= returnWait
+	return node.Renewed.Sub(works) >= returnWait
 }
 
 // deletedAt is when a fenced pod was deleted, at the earliest. The steward, which says when it was fenced, may have a clock that is behind.

@@ -295,6 +295,32 @@ func TestARequestEndsWhenItHasNoObject(t *testing.T) {
 			in.Servers[2].Pod, f.Fenced = Pod{}, cut
 			node(in, "n2", func(n *Node) { n.Renewed, n.ReadySince = cut.Add(128*time.Second), cut.Add(-time.Hour) })
 		}, false},
+		"fenced and deleted, and the kubelet has not taken note of the pod that keeps others off": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced = Pod{}, cut
+			node(in, "n2", func(n *Node) { n.Renewed, n.ReadySince, n.KeptOff = cut.Add(time.Hour), cut.Add(-time.Hour), true })
+		}, true},
+		"fenced and deleted, and the kubelet comes back after a long cut through which the node was Ready": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced = Pod{}, cut
+			node(in, "n2", func(n *Node) {
+				n.Renewed, n.ReadySince, n.KeptOff, n.Acknowledged = cut.Add(time.Hour+9*time.Second), cut.Add(-time.Hour), true, cut.Add(time.Hour)
+			})
+		}, true},
+		"fenced and deleted, and the kubelet is back from such a cut for long enough": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced = Pod{}, cut
+			node(in, "n2", func(n *Node) {
+				n.Renewed, n.ReadySince, n.KeptOff, n.Acknowledged = cut.Add(time.Hour+2*time.Minute), cut.Add(-time.Hour), true, cut.Add(time.Hour)
+			})
+		}, false},
+		"fenced and deleted, and the kubelet was there all the time": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced = Pod{}, cut
+			node(in, "n2", func(n *Node) {
+				n.Renewed, n.ReadySince, n.KeptOff, n.Acknowledged = cut.Add(128*time.Second), cut.Add(-time.Hour), true, cut.Add(-time.Second)
+			})
+		}, false},
+		"fenced and deleted, the node has booted, and its kubelet starts the pod that keeps others off": {func(in *Input, f *Fence) {
+			in.Servers[2].Pod, f.Fenced = Pod{}, cut
+			node(in, "n2", func(n *Node) { n.BootID, n.KeptOff = "new", true })
+		}, false},
 		"fenced and deleted, and the answer is lost": {func(in *Input, f *Fence) {
 			in.Servers[2].Pod, f.Deleted = Pod{}, cut.Add(9*time.Second)
 		}, true},

@@ -97,6 +97,10 @@ type Node struct {
 	Ready      bool
 	ReadySince time.Time
 	BootID     string
+	// KeptOff means that a pod keeps others off it. Acknowledged is when its kubelet took note of that pod; zero if it has not, or if that is not
+	// known.
+	KeptOff      bool
+	Acknowledged time.Time
 	// Renewed is when its kubelet last renewed its Lease; zero if that is not known.
 	Renewed time.Time
 	// UID is that of the Node. It is another one if the Node was deleted and made again.
