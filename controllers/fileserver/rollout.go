@@ -2,12 +2,10 @@ package fileserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -139,9 +137,11 @@ func (o *observed) readRollouts(ctx context.Context, c client.Reader, turns *tur
 }
 
 // isDone tells whether nothing is left of a change of the pods. If one is taken back before all pods had it, the StatefulSet calls the earlier
-// revision that of all pods at once. outdated: there are pods with another one. holds: it is the FileServer's turn, so the last pod must be ready, too.
+// revision that of all pods at once. outdated: there are pods with another one. holds: it is the FileServer's turn, so the last pod must be ready, too. A
+// pod that is being stopped is ready until its program has ended, and counts as none of the newest revision.
 func isDone(set *appsv1.StatefulSet, outdated, holds bool) bool {
-	return isComplete(set) && !outdated && (!holds || set.Status.ReadyReplicas >= ptr.Deref(set.Spec.Replicas, 1))
+	replicas := ptr.Deref(set.Spec.Replicas, 1)
+	return isComplete(set) && !outdated && (!holds || set.Status.ReadyReplicas >= replicas && set.Status.UpdatedReplicas >= replicas)
 }
 
 // haveOutdated tells whether there are pods of another revision than the newest. It matters where a change looks complete, and most StatefulSets have
@@ -170,10 +170,6 @@ func (o *observed) progress(holder string) rollout.Progress {
 
 func recordOf(set *appsv1.StatefulSet) rollout.Record {
 	return rollout.ParseRecord(set.Annotations[v1alpha1.RolloutAnnotation])
-}
-
-func hasTurn(set *appsv1.StatefulSet) bool {
-	return set.Annotations[v1alpha1.RolloutTurnAnnotation] == v1alpha1.RolloutTurnTaken
 }
 
 // readProgress reads how far the changes of all other FileServers are. holder is the one that began last, as far as this process knows.
@@ -209,82 +205,6 @@ func readProgress(ctx context.Context, c client.Reader, except types.NamespacedN
 	}
 	slices.SortFunc(others, func(a, b rollout.Progress) int { return strings.Compare(a.FileServer, b.FileServer) })
 	return others, nil
-}
-
-// turns remembers which FileServer began last with a change by the operator: the cache shows what takeTurn has written only later, and status of the
-// StatefulSet only when the first pod is made.
-type turns struct {
-	mutex sync.Mutex
-	last  string
-}
-
-func (t *turns) holder() string {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	return t.last
-}
-
-// leave is called for a FileServer that has nothing to do.
-func (t *turns) leave(fileServer string) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if t.last == fileServer {
-		t.last = ""
-	}
-}
-
-// take tells whether a FileServer may begin: heldBy, which is asked under a lock, has none that must be done first.
-func (t *turns) take(fileServer string, heldBy func(holder string) (string, error)) (bool, error) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if holder, err := heldBy(t.last); err != nil || holder != "" {
-		return false, err
-	}
-	t.last = fileServer
-	return true, nil
-}
-
-// takeTurn tells whether the FileServer may begin now with a change by the operator. That is written down before the first pod goes: an operator that
-// is restarted must know it while the last pod starts, and nothing else shows it if a change is taken back.
-func (r *Reconciler) takeTurn(ctx context.Context, o *observed) (bool, error) {
-	self := client.ObjectKeyFromObject(o.fileServer)
-	first, err := r.turns.take(self.String(), func(holder string) (string, error) {
-		others, err := readProgress(ctx, r.Client, self, holder)
-		return rollout.HeldBy(o.progress(holder), others), err
-	})
-	if err != nil || !first || hasTurn(o.statefulSet) {
-		return first, err
-	}
-	if err := r.writeTurn(ctx, o, v1alpha1.RolloutTurnTaken); err != nil {
-		r.turns.leave(self.String())
-		return false, err
-	}
-	return true, nil
-}
-
-// leaveTurn gives the turn back.
-func (r *Reconciler) leaveTurn(ctx context.Context, o *observed) error {
-	r.turns.leave(client.ObjectKeyFromObject(o.fileServer).String())
-	if recordOf(o.statefulSet).Cause != rollout.Operator && !hasTurn(o.statefulSet) {
-		return nil
-	}
-	return client.IgnoreNotFound(r.writeTurn(ctx, o, nil))
-}
-
-// writeTurn writes the annotation for the turn; nil removes it.
-func (r *Reconciler) writeTurn(ctx context.Context, o *observed, value any) error {
-	set := o.statefulSet
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": set.UID, "annotations": map[string]any{v1alpha1.RolloutTurnAnnotation: value},
-	}})
-	if err != nil {
-		return err
-	}
-	err = r.Patch(ctx, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}, client.RawPatch(types.MergePatchType, patch))
-	if err != nil {
-		return fmt.Errorf("writing whose turn a change is to StatefulSet %s: %w", set.Name, err)
-	}
-	return nil
 }
 
 // nextRecord is what is kept of the template that is applied now.
@@ -346,9 +266,8 @@ func (r *Reconciler) replacePod(ctx context.Context, o *observed, d decision) (w
 	}
 	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}}
 	err = r.SubResource("eviction").Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, eviction)
-	if err != nil {
-		// It has not begun. What keeps it from that may last long, such as a second budget for its pods, and is not to keep others.
-		if err := r.leaveTurn(outer, o); err != nil {
+	if err != nil && !plan.Healing {
+		if err := r.giveBack(outer, o, d, pod); err != nil {
 			return "", err
 		}
 	}

@@ -356,6 +356,7 @@ func TestARolloutThatCanNotBeginGivesItsTurnBack(t *testing.T) {
 		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs", UID: "set", Annotations: map[string]string{
 			v1alpha1.RolloutAnnotation: rollout.Record{Template: "t", Cause: rollout.Operator}.String(),
 		}}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs-0", UID: "uid"}}
 		written := func(api client.Client) bool {
 			var now appsv1.StatefulSet
 			if err := api.Get(t.Context(), client.ObjectKeyFromObject(set), &now); err != nil {
@@ -363,7 +364,7 @@ func TestARolloutThatCanNotBeginGivesItsTurnBack(t *testing.T) {
 			}
 			return hasTurn(&now)
 		}
-		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(budget, set).WithInterceptorFuncs(interceptor.Funcs{
+		api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(budget, set, pod).WithInterceptorFuncs(interceptor.Funcs{
 			SubResourceCreate: func(_ context.Context, api client.Client, _ string, _ client.Object, _ client.Object, _ ...client.SubResourceCreateOption) error {
 				if !written(api) {
 					t.Error("a pod goes before it is written whose turn it is")
@@ -371,12 +372,8 @@ func TestARolloutThatCanNotBeginGivesItsTurnBack(t *testing.T) {
 				return refusal
 			},
 		}).Build()
-		r := &Reconciler{Client: api, Events: events.NewFakeRecorder(10)}
-		o := &observed{
-			fileServer:  fs,
-			pods:        map[string]corev1.Pod{"fs-0": {ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs-0", UID: "uid"}}},
-			statefulSet: set,
-		}
+		r := &Reconciler{Client: api, Live: api, Events: events.NewFakeRecorder(10)}
+		o := &observed{fileServer: fs, pods: map[string]corev1.Pod{"fs-0": *pod}, statefulSet: set}
 		_, err := r.replacePod(t.Context(), o, decision{rollout: rollout.Plan{Next: "fs-0", Now: true, Outdated: []string{"fs-0"}}})
 		if holds := r.turns.holder() == "ns/fs"; holds != (refusal == nil) || written(api) != holds {
 			t.Errorf("%s: it holds the turn: %v, as the StatefulSet has it: %v (%v)", name, holds, written(api), err)
@@ -390,6 +387,64 @@ func TestARolloutThatCanNotBeginGivesItsTurnBack(t *testing.T) {
 		if _, err := r.replacePod(t.Context(), o, decision{}); err != nil || written(api) || r.turns.holder() != "" {
 			t.Errorf("all is done, and it holds the turn: %v, %q (%v)", written(api), r.turns.holder(), err)
 		}
+	}
+}
+
+// A pod that goes begins a change, whatever became of the answer, and whoever took it. From then on it is this FileServer's turn until all is done.
+func TestARolloutThatHasBegunKeepsItsTurn(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, corev1.AddToScheme, policyv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := func(api client.Client, pod client.Object) error {
+		return api.Delete(t.Context(), pod, client.GracePeriodSeconds(0))
+	}
+	for name, tc := range map[string]struct {
+		finalizers []string
+		meanwhile  func(api client.Client, pod client.Object) error
+		answer     error
+		outdated   []string
+		keeps      bool
+	}{
+		"refused before the first pod":            {nil, nil, apierrors.NewTooManyRequests("budget", 0), []string{"fs-0", "fs-1"}, false},
+		"refused in the midst":                    {nil, nil, apierrors.NewTooManyRequests("budget", 0), []string{"fs-0"}, true},
+		"the answer is lost, and the pod stays":   {nil, nil, context.DeadlineExceeded, []string{"fs-0", "fs-1"}, false},
+		"the answer is lost, and the pod ends":    {[]string{"x/y"}, gone, context.DeadlineExceeded, []string{"fs-0", "fs-1"}, true},
+		"the answer is lost, and the pod is gone": {nil, gone, apierrors.NewInternalError(errors.New("etcdserver: request timed out")), []string{"fs-0", "fs-1"}, true},
+		"another program has taken the pod":       {nil, gone, apierrors.NewNotFound(corev1.Resource("pods"), "fs-0"), []string{"fs-0", "fs-1"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: naming.DataServerAccount("fs")}}
+			budget.Status.DisruptionsAllowed = 1
+			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs", UID: "set", Annotations: map[string]string{
+				v1alpha1.RolloutAnnotation: rollout.Record{Template: "t", Cause: rollout.Operator}.String(),
+			}}}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "fs-0", UID: "uid", Finalizers: tc.finalizers}}
+			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(budget, set, pod).WithInterceptorFuncs(interceptor.Funcs{
+				SubResourceCreate: func(_ context.Context, api client.Client, _ string, _ client.Object, _ client.Object, _ ...client.SubResourceCreateOption) error {
+					if tc.meanwhile != nil {
+						if err := tc.meanwhile(api, pod.DeepCopy()); err != nil {
+							t.Fatal(err)
+						}
+					}
+					return tc.answer
+				},
+			}).Build()
+			r := &Reconciler{Client: api, Live: api, Events: events.NewFakeRecorder(10)}
+			o := &observed{fileServer: builders.FileServer("ns", "fs").Build(), pods: map[string]corev1.Pod{"fs-0": *pod}, statefulSet: set}
+			d := decision{rollout: rollout.Plan{Next: "fs-0", Now: true, Outdated: tc.outdated}}
+			d.input.Replicas = 2
+			_, err := r.replacePod(t.Context(), o, d)
+			var now appsv1.StatefulSet
+			if err := api.Get(t.Context(), client.ObjectKeyFromObject(set), &now); err != nil {
+				t.Fatal(err)
+			}
+			if holds := r.turns.holder() == "ns/fs"; holds != tc.keeps || hasTurn(&now) != tc.keeps {
+				t.Errorf("it holds the turn: %v, as the StatefulSet has it: %v (%v)", holds, hasTurn(&now), err)
+			}
+		})
 	}
 }
 
@@ -437,6 +492,8 @@ func TestAChangeIsTakenBackInOneFileServerAtATime(t *testing.T) {
 		"half of them have the change, and it has the turn":       {set("b", "old", 1, 2), pods("b", "old", "new"), "ns/b", "ns/b", "ns/b"},
 		"the last one is being started":                           {set("b", "old", 2, 1), pods("b", "old", "old"), "ns/b", "ns/b", "ns/b"},
 		"the last one is being started, and the operator is new":  {inTurn(set("b", "old", 2, 1)), pods("b", "old", "old"), "", "ns/b", ""},
+		"the last one is being stopped, and ready until it ends":  {inTurn(set("b", "old", 1, 2)), ending(pods("b", "old", "new")), "", "ns/b", ""},
+		"the last one is being stopped":                           {set("b", "old", 1, 2), ending(pods("b", "old", "new")), "ns/b", "ns/b", "ns/b"},
 		"its first one is to be made, and the operator is new":    {inTurn(set("b", "new", 0, 2)), pods("b", "new", "new"), "", "ns/b", ""},
 		"all serve with what was before, and the operator is new": {inTurn(set("b", "old", 2, 2)), pods("b", "old", "old"), "", "", ""},
 		"all serve with what was before":                          {set("b", "old", 2, 2), pods("b", "old", "old"), "ns/b", "", ""},
