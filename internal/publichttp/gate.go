@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/howdah/howdah/internal/subnet"
 )
 
 const (
@@ -41,7 +43,7 @@ type place struct {
 }
 
 func (g *gate) place(conn net.Conn, from netip.Addr) *place {
-	return &place{Conn: conn, gate: g, from: from, network: networkOf(from)}
+	return &place{Conn: conn, gate: g, from: from, network: subnet.Of(from)}
 }
 
 func newGate(listener net.Listener, reserved func(netip.Addr) bool) *gate {
@@ -140,17 +142,4 @@ func addressOf(conn net.Conn) netip.Addr {
 		return netip.Addr{}
 	}
 	return port.Addr().Unmap().WithZone("")
-}
-
-// networkOf returns the network that counts as one address: for IPv6 the network of 64 bits, because one machine can use all
-// of it.
-func networkOf(address netip.Addr) netip.Addr {
-	if !address.Is6() {
-		return address
-	}
-	prefix, err := address.Prefix(64)
-	if err != nil {
-		return address
-	}
-	return prefix.Addr()
 }

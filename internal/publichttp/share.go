@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/howdah/howdah/internal/subnet"
 )
 
 // Shared runs a check at most once at a time, and shares its result with all callers until it has a given age: probes come once
@@ -71,7 +73,7 @@ func AtOnce(most int, handler http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		from, _ := netip.ParseAddrPort(request.RemoteAddr)
-		network := networkOf(from.Addr().Unmap().WithZone(""))
+		network := subnet.Of(from.Addr().Unmap().WithZone(""))
 		if !enter(network) {
 			writer.Header().Set("Retry-After", "1")
 			http.Error(writer, "others ask for the same, or you do: ask again in a second", http.StatusServiceUnavailable)
