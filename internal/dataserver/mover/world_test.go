@@ -306,7 +306,7 @@ func newWorld(t *testing.T) *world {
 	peers := map[string]*server{}
 	w := &world{t: t, source: newServer(t, "training-0", peers), target: newServer(t, "training-1", peers), wanted: true}
 	w.move = internalv1.DirectoryMove{
-		ID: moveID, Step: internalv1.MoveCopying, Sequence: 1, StepTime: &metav1.Time{Time: time.Now()},
+		ID: moveID, Step: internalv1.MoveCopying, Sequence: 1, StepTime: &metav1.Time{Time: time.Unix(1_700_000_000, 0)},
 		Source: internalv1.DirectoryPlace{DataServerRef: internalv1.DataServerReference{Name: "training-0"}, Volume: ptr.To(int32(0))},
 		Target: internalv1.DirectoryPlace{DataServerRef: internalv1.DataServerReference{Name: "training-1"}, Volume: ptr.To(int32(0))},
 	}
@@ -339,16 +339,16 @@ func (w *world) run() {
 		}
 		w.source.set(w.task(internalv1.MoveSource))
 		w.target.set(w.task(internalv1.MoveTarget))
-		now := time.Now()
+		// Its clock stands still, so that it ends no freeze because the machine is slow, but for the pause before it freezes again.
+		now := w.move.StepTime.Time
 		if w.move.Step == internalv1.MoveCopying {
-			now = now.Add(time.Hour) // It does not pause before it freezes again.
+			now = now.Add(time.Hour)
 		}
 		next, outcome := moving.Next(w.move, moving.Input{Wanted: w.wanted, Source: w.source.report(), Target: w.target.report(), Now: now})
 		switch outcome {
 		case moving.Stay:
 		case moving.Step:
 			w.move = next
-			w.move.StepTime = &metav1.Time{Time: time.Now()} // What ends by itself ends a freeze after its limit.
 		case moving.Flip:
 			w.move, w.flipped = next, true
 		default:
