@@ -247,6 +247,9 @@ func TestAShareThatWasKeptOutLeavesTheDataOfEarlierOnes(t *testing.T) {
 
 // Between its finalizer and its first status a share has what such a pass made, or nothing.
 func TestAShareThatNoPassHasLookedAtLeavesTheDataOfEarlierOnes(t *testing.T) {
+	placed := func(o *observed, reason string) {
+		o.share.Status.Conditions = []metav1.Condition{{Type: v1alpha1.FileSharePlaced, Status: metav1.ConditionFalse, Reason: reason}}
+	}
 	owned := func(object client.Object, by types.UID) {
 		object.SetOwnerReferences([]metav1.OwnerReference{{Kind: "FileShare", Name: "s", UID: by, Controller: ptr.To(true)}})
 	}
@@ -268,9 +271,21 @@ func TestAShareThatNoPassHasLookedAtLeavesTheDataOfEarlierOnes(t *testing.T) {
 			o.storage = &internalv1.ShareStorage{}
 			owned(o.storage, "earlier")
 		}, false},
-		"elsewhere, an earlier export":    {func(o *observed) { foreign(o, -time.Minute) }, false},
-		"elsewhere, its own export":       {func(o *observed) { foreign(o, time.Second) }, true},
-		"elsewhere, and nothing is there": {func(o *observed) { foreign(o, 0); clear(o.exports) }, false},
+		"its FileServer was not there": {func(o *observed) { clear(o.exports); placed(o, v1alpha1.ReasonFileServerNotFound) }, false},
+		"its FileServer was not there, and an earlier share's export is": {func(o *observed) {
+			placed(o, v1alpha1.ReasonFileServerNotFound)
+			owned(o.exports["fs-0"], "earlier")
+			delete(o.exports, "fs-1")
+		}, false},
+		"its FileServer was not there for a while": {func(o *observed) {
+			placed(o, v1alpha1.ReasonFileServerNotFound)
+			owned(o.exports["fs-0"], o.share.UID)
+		}, true},
+		"the operator did not look after its FileServer's namespace": {func(o *observed) { clear(o.exports); placed(o, v1alpha1.ReasonNamespaceNotWatched) }, false},
+		"it waited for data servers":                                 {func(o *observed) { clear(o.exports); placed(o, v1alpha1.ReasonFileServerNotReady) }, true},
+		"elsewhere, an earlier export":                               {func(o *observed) { foreign(o, -time.Minute) }, false},
+		"elsewhere, its own export":                                  {func(o *observed) { foreign(o, time.Second) }, true},
+		"elsewhere, and nothing is there":                            {func(o *observed) { foreign(o, 0); clear(o.exports) }, false},
 	} {
 		o := twoServers()
 		o.share.UID, o.share.Spec.ReclaimPolicy, o.share.Status.Conditions = "this", v1alpha1.ReclaimDelete, nil

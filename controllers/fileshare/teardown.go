@@ -146,15 +146,25 @@ func removesData(o *observed) bool {
 }
 
 // wasBegun reports whether a pass has decided that the share may be served: its status or its objects show it.
-// Otherwise the share was deleted before its first pass, which might have refused it.
+// Otherwise the share was deleted before a pass that might have refused it.
 func wasBegun(o *observed) bool {
-	if conditions.Reason(o.share.Status.Conditions, v1alpha1.FileSharePlaced) != "" || o.storage != nil && isMadeFor(o.share, o.storage) {
+	if !isUndecided(o.share) || o.storage != nil && isMadeFor(o.share, o.storage) {
 		return true
 	}
 	for _, export := range o.exports {
 		if isMadeFor(o.share, export) {
 			return true
 		}
+	}
+	return false
+}
+
+// isUndecided reports whether no pass could decide, as far as the status shows it: there was none, or it did not find the FileServer. The next one may
+// find one with data of an earlier share, and might refuse this share.
+func isUndecided(share *v1alpha1.FileShare) bool {
+	switch conditions.Reason(share.Status.Conditions, v1alpha1.FileSharePlaced) {
+	case "", v1alpha1.ReasonFileServerNotFound, v1alpha1.ReasonNamespaceNotWatched:
+		return true
 	}
 	return false
 }
@@ -190,7 +200,7 @@ func (r *Reconciler) reportTeardown(ctx context.Context, o *observed, waiting st
 func (r *Reconciler) reportDeletion(ctx context.Context, o *observed, reason, waiting string) error {
 	status := o.share.DeepCopy().Status
 	conditions.SetSummary(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.ConditionReady, reason, waiting))
-	if conditions.Reason(status.Conditions, v1alpha1.FileSharePlaced) == "" && wasBegun(o) {
+	if isUndecided(o.share) && wasBegun(o) {
 		// The next pass may no longer find what shows it.
 		conditions.Set(&status.Conditions, o.share.Generation, o.now, conditions.False(v1alpha1.FileSharePlaced, v1alpha1.ReasonDeleting, "the share is being deleted"))
 	}
