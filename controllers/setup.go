@@ -132,6 +132,8 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) er
 		Images:  options.Images,
 		Clock:   options.Clock,
 		Events:  recorder(mlperfstoragejob.FieldManager),
+
+		WatchNamespaces: options.WatchNamespaces,
 	}).SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("controller of MLPerfStorageJobs: %w", err)
 	}

@@ -59,7 +59,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 			MaxConcurrentReconciles: 4,
 			RateLimiter:             requeue.RateLimiter(),
 		}).
-		Complete(r)
+		Complete(r.WatchNamespaces.Only(r))
 }
 
 // specOrLife passes changes of the specification, annotations and deletion, and not of the status or an added

@@ -34,6 +34,8 @@ func decide(o *observed) decision {
 			snapshot.Namespace, snapshot.Namespace, o.namespaceUID)
 	case o.stored != nil && o.stored.DeletionTimestamp == nil:
 		return decision{ready: repeat(o.stored)}
+	case o.stored == nil && o.unwatched != "":
+		return say(v1alpha1.ReasonNamespaceNotWatched, "%s", describeUnwatched(o))
 	case o.stored != nil || snapshot.Status.ReadyTime != nil:
 		return say(v1alpha1.ReasonSnapshotLost, "the snapshot was made, and its ShareSnapshot, by which the storage has it, was deleted; nothing is made in its place, because it "+
 			"would not be of that moment: delete this object, and make one of another name for a new snapshot")
@@ -54,6 +56,12 @@ func decide(o *observed) decision {
 	d := say(v1alpha1.ReasonProgressing, "the steward of FileServer %s is asked to make the snapshot", o.fileServer.Name)
 	d.create = desired.ShareSnapshot(snapshot, o.namespaceUID, share, o.fileServer)
 	return d
+}
+
+// describeUnwatched says that the snapshot is, or would be, where the operator has no rights.
+func describeUnwatched(o *observed) string {
+	return fmt.Sprintf("this operator does not watch namespace %q, where FileServer %q of FileShare %s is, so snapshots there are neither made nor removed; "+
+		"ask the administrator of Howdah to add it to the chart's watchNamespaces", o.unwatched, o.share.Spec.FileServerRef.Name, o.share.Name)
 }
 
 // repeat copies the condition of the ShareSnapshot to the FileShareSnapshot.

@@ -32,6 +32,10 @@ func (r *Reconciler) remove(ctx context.Context, snapshot *v1alpha1.FileShareSna
 	if err := r.readStored(ctx, o); err != nil {
 		return ctrl.Result{}, err
 	}
+	if o.stored == nil && o.unwatched != "" && snapshot.Status.ReadyTime != nil {
+		// Without its object nothing would ever remove it.
+		return r.wait(ctx, o, v1alpha1.ReasonNamespaceNotWatched, describeUnwatched(o))
+	}
 	if o.stored == nil {
 		removed, err := apply.RemoveFinalizer(ctx, r.Client, snapshot, v1alpha1.SnapshotFinalizer)
 		if removed && snapshot.Status.ReadyTime != nil {
@@ -47,11 +51,16 @@ func (r *Reconciler) remove(ctx context.Context, snapshot *v1alpha1.FileShareSna
 	} else if abandoned, err := r.abandon(ctx, snapshot, o.stored); err != nil || abandoned {
 		return apply.Outcome(err)
 	}
-	status := *snapshot.Status.DeepCopy()
-	generation := snapshot.Generation
+	return r.wait(ctx, o, v1alpha1.ReasonDeleting, waiting(o.stored))
+}
+
+// wait reports what the deletion waits for.
+func (r *Reconciler) wait(ctx context.Context, o *observed, reason, message string) (ctrl.Result, error) {
+	status := *o.snapshot.Status.DeepCopy()
+	generation := o.snapshot.Generation
 	status.ObservedGeneration = &generation
-	conditions.SetSummary(&status.Conditions, generation, o.now, conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDeleting, waiting(o.stored)))
-	if err := r.report(ctx, snapshot, status); err != nil {
+	conditions.SetSummary(&status.Conditions, generation, o.now, conditions.False(v1alpha1.ConditionReady, reason, message))
+	if err := r.report(ctx, o.snapshot, status); err != nil {
 		return apply.Outcome(err)
 	}
 	return ctrl.Result{RequeueAfter: retryRemoval}, nil

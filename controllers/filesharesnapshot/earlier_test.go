@@ -1,6 +1,7 @@
 package filesharesnapshot
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -23,7 +25,7 @@ import (
 )
 
 // tenancy is namespace team with the UID "this", whose snapshot "now" of share "data" has a ShareSnapshot that a namespace with another UID made.
-func tenancy(t *testing.T, handedOver bool, snapshot *v1alpha1.FileShareSnapshot, uid string) client.Client {
+func tenancy(t *testing.T, handedOver bool, snapshot *v1alpha1.FileShareSnapshot, uid string) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme, internalv1.AddToScheme} {
@@ -114,5 +116,59 @@ func TestANewSnapshotNamesItsNamespace(t *testing.T) {
 	o.snapshot.Namespace, o.share.Namespace = "ml", "ml"
 	if d := decide(o); d.create == nil || d.create.Annotations[v1alpha1.NamespaceUIDAnnotation] != "" {
 		t.Errorf("beside its FileServer: %+v", d)
+	}
+}
+
+// An operator that watches some namespaces has nothing of others in its cache. That a snapshot is not there does not mean that it is lost, or removed.
+func TestASnapshotInANamespaceThatIsNotWatchedIsNotGone(t *testing.T) {
+	for name, ready := range map[string]*metav1.Time{"it was made": ptr.To(metav1.NewTime(noon)), "it was not made": nil} {
+		t.Run(name, func(t *testing.T) {
+			snapshot := newSnapshot()
+			snapshot.Status.ReadyTime = ready
+			all := tenancy(t, false, snapshot, "this")
+			share := builders.FileShare("team", "data", "training").Build()
+			share.Spec.FileServerRef.Namespace = "ml"
+			if err := all.Create(t.Context(), share); err != nil {
+				t.Fatal(err)
+			}
+			cached := interceptor.NewClient(all, interceptor.Funcs{
+				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+					err := c.List(ctx, list, options...)
+					if stored, is := list.(*internalv1.ShareSnapshotList); is {
+						stored.Items = nil
+					}
+					return err
+				},
+			})
+			r := &Reconciler{Client: cached, Live: all, Clock: testingclock.NewFakePassiveClock(noon), Events: events.NewFakeRecorder(10), WatchNamespaces: []string{"team"}}
+			key := client.ObjectKeyFromObject(snapshot)
+			pass := func() error {
+				t.Helper()
+				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+					t.Fatal(err)
+				}
+				return all.Get(t.Context(), key, snapshot)
+			}
+			expect := func() {
+				t.Helper()
+				reason, message := conditions.Reason(snapshot.Status.Conditions, v1alpha1.ConditionReady), conditions.Message(snapshot.Status.Conditions, v1alpha1.ConditionReady)
+				if reason != v1alpha1.ReasonNamespaceNotWatched || !strings.Contains(message, `namespace "ml"`) || !strings.Contains(message, "watchNamespaces") {
+					t.Errorf("%s: %s", reason, message)
+				}
+			}
+			if err := pass(); err != nil {
+				t.Fatal(err)
+			}
+			expect()
+			if err := all.Delete(t.Context(), snapshot); err != nil {
+				t.Fatal(err)
+			}
+			if err := pass(); (err == nil) != (ready != nil) || client.IgnoreNotFound(err) != nil {
+				t.Fatalf("after its deletion: %v", err)
+			}
+			if ready != nil {
+				expect()
+			}
+		})
 	}
 }

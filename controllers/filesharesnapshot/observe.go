@@ -25,6 +25,8 @@ type observed struct {
 	fileServer *v1alpha1.FileServer
 	// stored is the ShareSnapshot; nil if there is none.
 	stored *internalv1.ShareSnapshot
+	// unwatched is the Kubernetes namespace of the share's FileServer if the operator does not watch it; "" if it does. Nothing is known of what is there.
+	unwatched string
 	// earlier: there is one, of an earlier Kubernetes namespace of this name, and it was not handed over; stored is nil.
 	earlier bool
 	// namespaceUID is the UID of the snapshot's Kubernetes namespace, if it matters.
@@ -39,7 +41,9 @@ func (r *Reconciler) observe(ctx context.Context, snapshot *v1alpha1.FileShareSn
 	} else if found {
 		o.share = share
 	}
-	if o.share != nil && r.WatchNamespaces.Include(naming.ServerNamespace(share)) {
+	if o.share != nil && !r.WatchNamespaces.Include(naming.ServerNamespace(share)) {
+		o.unwatched = naming.ServerNamespace(share)
+	} else if o.share != nil {
 		fileServer := &v1alpha1.FileServer{}
 		if found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Namespace: naming.ServerNamespace(share), Name: share.Spec.FileServerRef.Name}, fileServer); err != nil {
 			return nil, err
@@ -62,7 +66,7 @@ func (r *Reconciler) observe(ctx context.Context, snapshot *v1alpha1.FileShareSn
 // nothing may be made twice, or left by a deletion right after the creation. Passes that do neither don't need it; a
 // tenant can have any number of snapshots that can't be made.
 func (r *Reconciler) readStored(ctx context.Context, o *observed) error {
-	if o.stored != nil || o.earlier || o.share == nil || !r.WatchNamespaces.Include(naming.ServerNamespace(o.share)) {
+	if o.stored != nil || o.earlier || o.share == nil || o.unwatched != "" {
 		return nil
 	}
 	stored := &internalv1.ShareSnapshot{}

@@ -33,7 +33,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{
 			RateLimiter: requeue.RateLimiter(),
 		}).
-		Complete(r)
+		Complete(r.WatchNamespaces.Only(r))
 }
 
 // specOrLife passes changes of the specification and of the deletion, and not of the status, which this controller

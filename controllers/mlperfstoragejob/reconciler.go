@@ -21,6 +21,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/requeue"
+	"github.com/howdah/howdah/controllers/watched"
 	"github.com/howdah/howdah/internal/benchmark"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -58,6 +59,8 @@ type Reconciler struct {
 	Clock   clock.PassiveClock
 	// Events records what the user should know.
 	Events events.EventRecorder
+	// WatchNamespaces are the Kubernetes namespaces that the operator watches; none means all.
+	WatchNamespaces watched.Namespaces
 }
 
 // Reconcile is one pass over an MLPerfStorageJob.

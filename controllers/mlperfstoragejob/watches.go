@@ -36,7 +36,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WithOptions(controller.Options{
 			RateLimiter: requeue.RateLimiter(),
 		}).
-		Complete(r)
+		Complete(r.WatchNamespaces.Only(r))
 }
 
 func finalizerChanged() predicate.Predicate {

@@ -49,8 +49,8 @@ func (r *Reconciler) observeVolume(ctx context.Context, o *observed, name string
 func (r *Reconciler) observeClaim(ctx context.Context, o *observed, name string) error {
 	if o.volume != nil {
 		ref := o.volume.Spec.ClaimRef
-		if ref == nil {
-			return nil
+		if ref == nil || !r.WatchNamespaces.Include(ref.Namespace) {
+			return nil // Nothing is known of such a claim, and nothing is done for it.
 		}
 		claim := &corev1.PersistentVolumeClaim{}
 		found, err := lookup.Object(ctx, r.Claims, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, claim)

@@ -23,11 +23,15 @@ func TestAnOperatorOfOneNamespace(t *testing.T) {
 		return strings.TrimSpace(string(run(t, c.kubectl, append([]string{"--kubeconfig", c.kubeconfig}, args...)...)))
 	}
 	rendered := run(t, tool(t, "HELM", "helm"), "template", "howdah", filepath.Join(root, "charts", "howdah"), "--namespace", "howdah-system",
-		"--set", "watchNamespaces={team-a}")
+		"--set", "watchNamespaces={team-a}", "--set", "provisioning.enabled=true")
 	if output, err := c.apply(rendered, "--server-side"); err != nil {
 		t.Fatalf("installing the chart: %v\n%s", err, output)
 	}
 	kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	// Volumes have no Kubernetes namespace, so the operator sees those of another one.
+	if output, err := c.apply([]byte(volumesOfAnotherOperator)); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
 	runOperator(t, c, kubectl("-n", "howdah-system", "create", "token", "howdah"), "team-a")
 
 	share := func(namespace, name, server string) []byte {
@@ -89,6 +93,43 @@ func TestAnOperatorOfOneNamespace(t *testing.T) {
 	kubectl("-n", "team-a", "delete", "fileshare", "far", "--timeout=60s")
 }
 
+// volumesOfAnotherOperator are those of a share, of a claim and of a benchmark.
+const volumesOfAnotherOperator = `
+apiVersion: v1
+kind: PersistentVolume
+metadata:
+  name: howdah-storage-theirs
+  labels: {app.kubernetes.io/managed-by: howdah}
+  annotations: {howdah.io/owner: FileShare/storage/theirs}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteMany]
+  nfs: {server: 192.0.2.1, path: /theirs}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata:
+  name: pvc-1
+  labels: {app.kubernetes.io/managed-by: howdah}
+  annotations: {pv.kubernetes.io/provisioned-by: howdah.io/share, howdah.io/provisioned-share: storage/pvc-1}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteMany]
+  claimRef: {namespace: storage, name: theirs, uid: "1"}
+  nfs: {server: 192.0.2.1, path: /pvc-1}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata:
+  name: howdah-benchmark-storage-theirs
+  labels: {app.kubernetes.io/managed-by: howdah}
+  annotations: {howdah.io/owner: MLPerfStorageJob/storage/theirs}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteMany]
+  nfs: {server: 192.0.2.1, path: /theirs}
+`
+
 func writeFile(t *testing.T, text []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "manifest.yaml")
@@ -114,7 +155,7 @@ func runOperator(t *testing.T, c cluster, token, namespaces string) {
 	}
 	var log bytes.Buffer
 	operator := exec.Command(howdah, "operator", "--server-image=s", "--howdah-image=h", "--metrics-bind-address=0", "--health-probe-bind-address=0",
-		"--watch-namespaces="+namespaces)
+		"--watch-namespaces="+namespaces, "--provision-claims")
 	operator.Env = append(os.Environ(), "KUBECONFIG="+config)
 	operator.Stdout, operator.Stderr = &log, &log
 	if err := operator.Start(); err != nil {
@@ -124,7 +165,7 @@ func runOperator(t *testing.T, c cluster, token, namespaces string) {
 		_ = operator.Process.Kill()
 		_ = operator.Wait()
 		for line := range strings.Lines(log.String()) {
-			if strings.Contains(line, "is forbidden") || t.Failed() && !strings.Contains(line, "EventSource") {
+			if strings.Contains(line, "is forbidden") || strings.Contains(line, "unknown namespace") || t.Failed() && !strings.Contains(line, "EventSource") {
 				t.Errorf("the operator logged: %s", line)
 			}
 		}
