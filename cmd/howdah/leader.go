@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// leaderElectionID is the Lease of the active operator.
+// leaderElectionID is the Lease of the active operator, unless a flag names another.
 const leaderElectionID = "howdah-operator"
 
 // podNamespaceFile is where a pod finds the Kubernetes namespace that it is in.
@@ -44,12 +44,12 @@ func (o *operatorOptions) leaderLock(config *rest.Config, renewDeadline time.Dur
 	if err != nil {
 		return nil, fmt.Errorf("preparing the election of the active operator: %w", err)
 	}
-	return lease(leases, namespace, host+"_"+o.leaderIdentity), nil
+	return lease(leases, namespace, o.leaderID, host+"_"+o.leaderIdentity), nil
 }
 
-func lease(leases coordination.LeasesGetter, namespace, identity string) *resourcelock.LeaseLock {
+func lease(leases coordination.LeasesGetter, namespace, name, identity string) *resourcelock.LeaseLock {
 	return &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: leaderElectionID},
+		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Client:     leases,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 	}

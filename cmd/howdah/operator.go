@@ -41,6 +41,7 @@ type operatorOptions struct {
 	leaderElect     bool
 	leaderLease     time.Duration
 	leaderNamespace string
+	leaderID        string
 	leaderIdentity  string
 	logLevel        slog.Level
 }
@@ -65,6 +66,7 @@ func newOperatorCommand() *cobra.Command {
 	flags.BoolVar(&o.leaderElect, "leader-elect", false, "elect one of several operators to be active")
 	flags.DurationVar(&o.leaderLease, "leader-election-lease", 15*time.Second, "with --leader-elect: how long the active operator may be silent before another one takes over; at least 5s")
 	flags.StringVar(&o.leaderIdentity, "leader-election-identity", os.Getenv("POD_UID"), "with --leader-elect: what no other pod has, so that an operator whose container starts again is active at once ($POD_UID); empty: it waits until its Lease has expired")
+	flags.StringVar(&o.leaderID, "leader-election-id", leaderElectionID, "with --leader-elect: name of the Lease; operators with one Lease stand by for each other, so another installation needs another")
 	flags.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "Kubernetes namespace of the Lease; empty: the pod's own")
 	flags.BoolVar(&o.networkPolicies, "network-policies", false, "make NetworkPolicies for the pods of every FileServer")
 	flags.StringSliceVar(&o.metricsFrom, "metrics-from-namespaces", nil, "with --network-policies: Kubernetes namespaces whose pods may read the metrics of servers")
@@ -140,7 +142,7 @@ func runOperator(o operatorOptions) error {
 		HealthProbeBindAddress:  o.healthAddress,
 		PprofBindAddress:        o.profileAddress,
 		LeaderElection:          o.leaderElect,
-		LeaderElectionID:        leaderElectionID,
+		LeaderElectionID:        o.leaderID,
 		LeaderElectionNamespace: o.leaderNamespace,
 
 		LeaderElectionResourceLockInterface: lock,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -18,6 +19,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
+
+// Operators with one Lease stand by for each other, so the second release of a Kubernetes namespace would never work.
+func TestEachReleaseOfANamespaceHasItsOwnLease(t *testing.T) {
+	leases := map[string]string{}
+	for _, name := range []string{"team-a-howdah", "team-b-howdah"} {
+		all := rendered(t, "--set", "fullnameOverride="+name, "--set", "watchNamespaces={"+name+"}")
+		for _, object := range all {
+			if object.GetKind() != "Deployment" {
+				continue
+			}
+			for _, container := range as[appsv1.Deployment](t, all, "Deployment "+object.GetNamespace()+"/"+object.GetName()).Spec.Template.Spec.Containers {
+				at := slices.IndexFunc(container.Args, func(arg string) bool { return strings.HasPrefix(arg, "--leader-election-id=") })
+				if at < 0 {
+					t.Fatalf("%s: %v name no Lease", name, container.Args)
+				}
+				if other := leases[container.Args[at]]; other != "" {
+					t.Errorf("%s and %s have one Lease: %s", name, other, container.Args[at])
+				}
+				leases[container.Args[at]] = name
+			}
+		}
+	}
+	if len(leases) != 2 {
+		t.Errorf("%v", leases)
+	}
+}
 
 func TestWhatOneGetsWhoSetsNothing(t *testing.T) {
 	all := rendered(t)
