@@ -2,6 +2,7 @@ package fileserver
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/placement"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -227,6 +229,24 @@ func TestPlanMoves(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Clients give directories names of up to 4 KiB, and the API server refuses an object with more than 256 KiB of annotations: then each pass would fail.
+func TestARebalancingFitsIntoAnAnnotation(t *testing.T) {
+	var owners []*internalv1.ShareDirectory
+	for i := range 3 * placement.MaxRequests {
+		owners = append(owners, owned("s", fmt.Sprintf("%s%d", strings.Repeat("é", 1000), i), "fs-0"))
+	}
+	o := inCeph(owners...)
+	o.fileServer.Annotations = map[string]string{v1alpha1.RebalanceAnnotation: strconv.Itoa(placement.MaxRequests)}
+	plan := planMoves(o)
+	text := placement.FormatRequests(plan.requests)
+	if len(text) > 200<<10 || len(plan.requests) == 0 || plan.pending != len(plan.requests) {
+		t.Errorf("%d requests, %d pending, of %d bytes", len(plan.requests), plan.pending, len(text))
+	}
+	if !strings.Contains(plan.rebalanced, "more are left to move") || !plan.endsRebalance(o) {
+		t.Error(plan.rebalanced)
 	}
 }
 

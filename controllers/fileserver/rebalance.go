@@ -62,16 +62,21 @@ func (p *movePlan) rebalance(o *observed, live map[string]bool, asked map[int]st
 	for _, move := range moves {
 		p.requests = append(p.requests, placement.Request{Share: move.Share, Path: move.Path, To: move.To})
 	}
+	fit := placement.Fitting(p.requests)
+	isCut := fit < len(p.requests)
+	p.requests, moves = p.requests[:fit], moves[:fit] // There were no others, or they would be pending.
 	p.pending, p.settled = len(moves), true
 	number := fmt.Sprintf("%d directories", len(moves))
 	if len(moves) == 1 {
 		number = "1 directory"
 	}
 	p.rebalanced = fmt.Sprintf("moving %s, so that each share is distributed evenly over the data servers", number)
-	switch len(moves) {
-	case 0:
+	switch {
+	case len(moves) == 0:
 		p.rebalanced = "no directory moves: each share is already distributed evenly over the data servers that can take directories"
-	case most:
+	case isCut:
+		p.rebalanced += "; their names are so long that the annotation has no room for more at a time, so more are left to move"
+	case len(moves) == most:
 		p.rebalanced += fmt.Sprintf("; that is the requested maximum of %d, so more may be left to move", most)
 	}
 }

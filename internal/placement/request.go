@@ -8,8 +8,12 @@ import (
 	"strings"
 )
 
-// MaxRequests is how many moves can be asked for at a time: annotations of an object have 256 KiB together.
-const MaxRequests = 500
+const (
+	// MaxRequests is how many moves can be asked for at a time.
+	MaxRequests = 500
+	// maxText is how many bytes a list of them can have: annotations of an object have 256 KiB together, and clients give directories names.
+	maxText = 128 << 10
+)
 
 // Request is a move that a user asks for: an entry of the list that kubectl howdah writes, and the operator reads.
 type Request struct {
@@ -53,6 +57,18 @@ func ParseRequests(text string) ([]Request, error) {
 		}
 	}
 	return requests, nil
+}
+
+// Fitting is how many of the requests, from the first one on, a list has room for.
+func Fitting(requests []Request) int {
+	size := len("[]")
+	for i := range requests {
+		size += len(FormatRequests(requests[i:i+1])) - len("[]") + len(",")
+		if i == MaxRequests || size > maxText {
+			return i
+		}
+	}
+	return len(requests)
 }
 
 // FormatRequests is what ParseRequests reads.

@@ -35,3 +35,36 @@ func TestWhatIsNoListOfRequestsIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// An object whose annotations are longer than 256 KiB is refused by the API server.
+func TestAListOfMovesFitsIntoAnAnnotation(t *testing.T) {
+	of := func(number int, path string) (requests []Request) {
+		for range number {
+			requests = append(requests, Request{Share: "unet3d", Path: path, To: "training-0", Clients: Follow})
+		}
+		return requests
+	}
+	for name, tc := range map[string]struct {
+		requests []Request
+		fewer    bool
+	}{
+		"none":                   {nil, false},
+		"short names":            {of(MaxRequests, "train/7"), false},
+		"too many":               {of(MaxRequests+1, "a"), true},
+		"the longest names":      {of(MaxRequests, strings.Repeat("\U0001f600", 1024)), true},
+		"names that are escaped": {of(MaxRequests, strings.Repeat("\x01", 1024)), true},
+		"one":                    {of(1, strings.Repeat("\x01", 1024)), false},
+	} {
+		fit := Fitting(tc.requests)
+		if (fit < len(tc.requests)) != tc.fewer || fit == 0 && len(tc.requests) > 0 {
+			t.Errorf("%s: %d of %d fit", name, fit, len(tc.requests))
+		}
+		text := FormatRequests(tc.requests[:fit])
+		if len(text) > 200<<10 {
+			t.Errorf("%s: %d bytes", name, len(text))
+		}
+		if again, err := ParseRequests(text); err != nil || len(again) != fit {
+			t.Errorf("%s: read back: %d, %v", name, len(again), err)
+		}
+	}
+}

@@ -209,8 +209,9 @@ func requestPatch(fs *v1alpha1.FileServer, more []placement.Request) ([]byte, er
 		return slices.ContainsFunc(more, func(m placement.Request) bool { return m.Share == before.Share && m.Path == before.Path })
 	})
 	all = append(all, more...)
-	if len(all) > placement.MaxRequests {
-		return nil, fmt.Errorf("%d moves are still pending, and at most %d can be: try again when some are done, or with a smaller --moves", len(all)-len(more), placement.MaxRequests)
+	if fit := placement.Fitting(all); fit < len(all) {
+		return nil, fmt.Errorf("%d moves are still pending, and the annotation %s has room for %d of these and %d more: try again when some are done, or with a smaller --moves",
+			len(all)-len(more), v1alpha1.MovesAnnotation, fit, len(more))
 	}
 	return patchOf(fs, all)
 }
