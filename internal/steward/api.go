@@ -3,7 +3,6 @@ package steward
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -229,10 +228,7 @@ func (a *api) reportFenced(ctx context.Context, before *internalv1.DataServer, a
 // reportPodFences writes the answers to the requests that the Steward has, if they have changed.
 func (a *api) reportPodFences(ctx context.Context, before *internalv1.Steward, answers map[string]internalv1.PodFenceAnswer) error {
 	after := before.DeepCopy()
-	after.Status.Fences = nil
-	for _, uid := range slices.Sorted(maps.Keys(answers)) {
-		after.Status.Fences = append(after.Status.Fences, answers[uid])
-	}
+	after.Status.Fences = reportable(answers)
 	return a.patchSteward(ctx, before, after)
 }
 

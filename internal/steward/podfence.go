@@ -1,11 +1,13 @@
 package steward
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,9 +32,35 @@ const (
 	maxAdded = 16
 	// maxPodClients is the schema's limit of a pod's clients.
 	maxPodClients = 8192
+	// maxReported is how many clients of all fenced pods a status has. The API server takes no object of more than 1.5 MB, and a status that it does not
+	// take would keep the answer to the next request from the operator.
+	maxReported = 12_000
 	// retryPodFence is the wait after a failure. Clients wait meanwhile.
 	retryPodFence = time.Second
 )
+
+// reportable are the answers as the status has them: the newest first, with all of their clients as long as there is room, and else with one. The steward
+// itself keeps all, and another one finds the others by the host of the one.
+func reportable(answers map[string]internalv1.PodFenceAnswer) []internalv1.PodFenceAnswer {
+	reported := slices.SortedFunc(maps.Values(answers), func(a, b internalv1.PodFenceAnswer) int {
+		return cmp.Or(timeOf(b.RequestTime).Compare(timeOf(a.RequestTime)), strings.Compare(a.PodUID, b.PodUID))
+	})
+	left := maxReported
+	for i := range reported {
+		addresses := reported[i].Addresses
+		reported[i].Addresses = addresses[:min(len(addresses), max(left, 1))]
+		left -= len(reported[i].Addresses)
+	}
+	slices.SortFunc(reported, func(a, b internalv1.PodFenceAnswer) int { return strings.Compare(a.PodUID, b.PodUID) })
+	return reported
+}
+
+func timeOf(at *metav1.Time) time.Time {
+	if at == nil {
+		return time.Time{}
+	}
+	return at.Time
+}
 
 // hasPodFences reports whether the operator has a request that is due.
 func (f *fencer) hasPodFences(steward *internalv1.Steward, now time.Time) bool {
@@ -180,19 +208,20 @@ func (f *fencer) keepBlocked(ctx context.Context, connection *client.Client, ask
 // judgeBlocklist returns all clients of a pod that must stay blocked: those that were, and others in the blocklist with the same host. missing
 // are those of them to be blocked again now, next is when to look again.
 func judgeBlocklist(fenced []string, until map[string]time.Time, now time.Time) (all, missing []string, next time.Duration) {
-	hosts := map[string]bool{}
+	hosts, known := map[string]bool{}, map[string]bool{}
 	for _, address := range fenced {
-		hosts[ceph.Host(address)] = true
+		hosts[ceph.Host(address)], known[address] = true, true
 	}
-	all = slices.Clone(fenced)
+	var others []string
 	for address := range until {
-		if hosts[ceph.Host(address)] && ceph.IsOneClient(address) {
-			all = append(all, address)
+		if hosts[ceph.Host(address)] && ceph.IsOneClient(address) && !known[address] {
+			others = append(others, address)
 		}
 	}
-	slices.Sort(all)
-	all = slices.Compact(all)
+	slices.Sort(others)
+	all = slices.Concat(fenced, others)
 	all = all[:min(len(all), maxPodClients)]
+	slices.Sort(all)
 	next = lookAtPodFence
 	for _, address := range all {
 		if end, listed := until[address]; listed {

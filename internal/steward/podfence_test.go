@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -226,5 +227,54 @@ func TestTheClientsOfAFencedPodStayBlocked(t *testing.T) {
 	}
 	if _, missing, next := judgeBlocklist(fenced, until, now); len(missing) != maxAdded || next != retryPodFence {
 		t.Errorf("many at once: %d, next %s", len(missing), next)
+	}
+}
+
+// The API server takes no object of more than 1.5 MB (etcd's limit of a request). A status that it does not take has no answer to the next request either.
+func TestTheAnswersOfManyFencedPodsFitIntoAnObject(t *testing.T) {
+	answers := map[string]internalv1.PodFenceAnswer{}
+	newest := ""
+	for i := range 9 { // As many as stay without their Node, and one more.
+		at := metav1.NewTime(time.Unix(int64(1_700_000_000+i), 0))
+		answer := internalv1.PodFenceAnswer{PodUID: fmt.Sprintf("uid-%d", 9-i), RequestTime: &at, Time: &at}
+		for n := range maxPodClients {
+			answer.Addresses = append(answer.Addresses, fmt.Sprintf("v2:[fd00:1234:5678:9abc:def0:1234:5678:%04x]:0/%d", i, 4_000_000_000+n))
+		}
+		answers[answer.PodUID], newest = answer, answer.PodUID
+	}
+	reported := reportable(answers)
+	text, err := json.Marshal(reported)
+	if err != nil || len(text) > 1_200_000 {
+		t.Errorf("%d bytes, %v", len(text), err)
+	}
+	if len(reported) != len(answers) || !slices.IsSortedFunc(reported, func(a, b internalv1.PodFenceAnswer) int { return strings.Compare(a.PodUID, b.PodUID) }) {
+		t.Errorf("%d of %d answers", len(reported), len(answers))
+	}
+	for _, answer := range reported {
+		if len(answer.Addresses) == 0 || answer.PodUID == newest && len(answer.Addresses) != maxPodClients {
+			t.Errorf("%s has %d clients", answer.PodUID, len(answer.Addresses))
+		}
+		if len(answers[answer.PodUID].Addresses) != maxPodClients {
+			t.Errorf("the steward forgets clients of %s", answer.PodUID)
+		}
+	}
+	if few := reportable(map[string]internalv1.PodFenceAnswer{"uid": {PodUID: "uid", Addresses: []string{"a", "b"}}}); len(few) != 1 || len(few[0].Addresses) != 2 {
+		t.Errorf("%+v", few)
+	}
+	if none := reportable(nil); none != nil {
+		t.Errorf("%+v", none)
+	}
+}
+
+// A pod's own clients are those by which others of its host are found.
+func TestTheClientsThatWereFencedStayAmongTheMostThatAreKept(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	fenced, until := []string{"10.0.0.9:0/9"}, map[string]time.Time{}
+	for n := range maxPodClients + 100 {
+		until[fmt.Sprintf("10.0.0.9:0/1%07d", n)] = now.Add(time.Hour)
+	}
+	all, missing, _ := judgeBlocklist(fenced, until, now)
+	if len(all) != maxPodClients || !slices.Contains(all, fenced[0]) || !slices.Equal(missing, fenced) {
+		t.Errorf("%d clients, missing %v", len(all), missing)
 	}
 }
