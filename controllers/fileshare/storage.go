@@ -191,6 +191,8 @@ func whyNoStorage(o *observed) (why, reason string) {
 		return "the steward has not made the share's place yet", v1alpha1.ReasonStoragePending
 	case v1alpha1.ReasonProgressing:
 		return message, v1alpha1.ReasonStoragePending
+	case v1alpha1.ReasonTooManyShares:
+		return message, v1alpha1.ReasonTooManyShares
 	case v1alpha1.ReasonCloning, v1alpha1.ReasonCloneRefused, v1alpha1.ReasonCloneFailed:
 		return "waiting for the copy of the share's source (condition " + v1alpha1.FileShareCloned + ")", v1alpha1.ReasonStoragePending
 	}

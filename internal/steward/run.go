@@ -61,7 +61,7 @@ func Run(ctx context.Context, config *rest.Config, o Options) error {
 		}
 		connectors[i] = &connector{helper: o.Helper, credential: o.Credential, directory: directory}
 	}
-	places := &steward{api: to, connector: connectors[0], log: o.Log, now: time.Now, places: map[string]known{}, lost: map[string]bool{}, stuck: map[string]bool{}}
+	places := &steward{api: to, connector: connectors[0], log: o.Log, now: time.Now, room: roomForShares, places: map[string]known{}, lost: map[string]bool{}, stuck: map[string]bool{}}
 	fences := &fencer{
 		api: to, connector: connectors[1], log: o.Log, seen: map[string]sighting{}, answered: map[string]string{},
 		podFences: map[string]internalv1.PodFenceAnswer{}, tried: map[string]time.Time{}, lookAt: map[string]time.Time{}, now: time.Now,

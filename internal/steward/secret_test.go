@@ -1,12 +1,15 @@
 package steward
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/ceph"
 )
 
@@ -40,6 +43,51 @@ func TestASecretThatWouldBeTooLargeIsRefused(t *testing.T) {
 	}
 	if _, err := contents(places, nil); err == nil || !strings.Contains(err.Error(), "use another FileServer") {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestSharesGetTheRoomInTheSecretInTheOrderInWhichTheyWereMade(t *testing.T) {
+	at := func(path string) place { return place{path: path, user: "u", key: "k"} }
+	size := sizeOf(must(entriesOf("a", at("/"))))
+	storage := func(share string, second int64, reported string) *internalv1.ShareStorage {
+		s := &internalv1.ShareStorage{Spec: internalv1.ShareStorageSpec{FileShareRef: internalv1.FileShareReference{Name: share}}}
+		s.Name, s.CreationTimestamp = share, metav1.Unix(second, 0)
+		if reported != "" {
+			s.Status.Path = "/"
+			s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reported}}
+		}
+		return s
+	}
+	in := func(shares ...string) map[string][]byte {
+		written := map[string][]byte{}
+		for _, share := range shares {
+			written[share+".json"] = nil
+		}
+		return written
+	}
+	for name, tc := range map[string]struct {
+		storages []*internalv1.ShareStorage
+		long     string
+		written  map[string][]byte
+		room     int
+		want     string
+	}{
+		"room for all":                         {[]*internalv1.ShareStorage{storage("b", 1, ""), storage("a", 2, "")}, "", in(), 2 * size, "a b"},
+		"the older one first":                  {[]*internalv1.ShareStorage{storage("b", 1, ""), storage("a", 2, "")}, "", in(), size, "b"},
+		"who is in it stays":                   {[]*internalv1.ShareStorage{storage("b", 1, ""), storage("a", 2, "")}, "", in("a"), size, "a"},
+		"also if it is too full":               {[]*internalv1.ShareStorage{storage("b", 1, ""), storage("a", 2, "")}, "", in("a", "b"), 0, "a b"},
+		"none overtakes an older one":          {[]*internalv1.ShareStorage{storage("b", 1, ""), storage("a", 2, "")}, "b", in(), size, ""},
+		"a steward that starts":                {[]*internalv1.ShareStorage{storage("b", 1, v1alpha1.ReasonTooManyShares), storage("a", 2, v1alpha1.ReasonReady)}, "", nil, size, "a"},
+		"a steward that starts, and a new one": {[]*internalv1.ShareStorage{storage("b", 1, ""), storage("a", 2, "CephUnusable")}, "", nil, size, "a"},
+	} {
+		places := map[string]place{"a": at("/"), "b": at("/")}
+		if tc.long != "" {
+			places[tc.long] = at("/" + strings.Repeat("x", 100))
+		}
+		fit, err := fitting(tc.storages, places, tc.written, tc.room)
+		if got := strings.Join(slices.Sorted(maps.Keys(fit)), " "); got != tc.want || err != nil {
+			t.Errorf("%s: %q, want %q (%v)", name, got, tc.want, err)
+		}
 	}
 }
 

@@ -57,6 +57,8 @@ type steward struct {
 	recovery   map[string]string
 	recoveryAt time.Time
 	sights     map[string]sight
+	// room is how many bytes of the Secret new shares may take.
+	room int
 	// written is the content of the Secret; nil if it is not known. revision changes with each write.
 	written   map[string][]byte
 	writtenAt time.Time
@@ -300,6 +302,33 @@ func (s *steward) publishNowAndThen(ctx context.Context, w request) (string, err
 	return s.publish(ctx, w)
 }
 
+// fitting are those of the places that go into the Secret. The shares of the others get to know it, and nothing else waits for them.
+func (s *steward) fitting(w request, places map[string]place) (map[string]place, error) {
+	fit, err := fitting(w.storages, places, s.written, s.room)
+	if err != nil {
+		return nil, err
+	}
+	for _, storage := range w.storages {
+		share := storage.Spec.FileShareRef.Name
+		_, known := places[share]
+		_, fits := fit[share]
+		seen := s.sights[storage.Name]
+		switch {
+		case !known || storage.DeletionTimestamp != nil || seen.reason != "" && seen.reason != v1alpha1.ReasonTooManyShares:
+			continue
+		case !fits:
+			seen.reason, seen.words = v1alpha1.ReasonTooManyShares, fmt.Sprintf("Secret %s, by which data servers get the keys of shares, has no room for another one: "+
+				"delete a share of FileServer %s, or make this share on another FileServer", w.steward.Spec.Ceph.SharesSecretName, w.steward.Spec.FileServerRef.Name)
+		case isLeftOut(storage) || seen.reason != "":
+			seen.reason, seen.words = "", ""
+		default:
+			continue
+		}
+		s.sights[storage.Name] = seen
+	}
+	return fit, nil
+}
+
 // publish writes the Secret for data servers if its content has changed and is completely known.
 func (s *steward) publish(ctx context.Context, w request) (string, error) {
 	places := map[string]place{}
@@ -310,6 +339,10 @@ func (s *steward) publish(ctx context.Context, w request) (string, error) {
 		if shares := unrecalled(w.storages, places, s.lost); len(shares) > 0 {
 			return internalv1.ReasonCephUnusable, errUnrecalled(shares)
 		}
+	}
+	places, err := s.fitting(w, places)
+	if err != nil {
+		return internalv1.ReasonCephUnusable, err
 	}
 	entries, err := contents(places, s.recovery)
 	if err != nil {

@@ -153,7 +153,7 @@ func (w *world) restart(credentials string) {
 	to := &connector{helper: os.Args[0], credential: credentials, directory: w.TempDir()}
 	w.steward = &steward{
 		api: &api{namespace: "ml", name: "training", client: w.api}, connector: to, log: slog.New(slog.DiscardHandler), now: time.Now,
-		places: map[string]known{}, lost: map[string]bool{}, stuck: map[string]bool{},
+		room: roomForShares, places: map[string]known{}, lost: map[string]bool{}, stuck: map[string]bool{},
 	}
 	w.Cleanup(to.close)
 }
@@ -226,6 +226,49 @@ func (w *world) isNew(share string) {
 	if err != nil {
 		w.Fatal(err)
 	}
+}
+
+// A Secret has 1 MiB, and the shares of a FileServer can need more. One that has no room for one more share must go on to change for the others.
+func TestASecretWithoutRoomForAShareIsKeptForTheOthers(t *testing.T) {
+	w := newWorld(t, "a", "b", "c")
+	w.steward.room = 2 * sizeOf(must(entriesOf("a", place{pathOf("a"), ceph.ShareUser(uid, "a"), "key-a"})))
+	expect := func(when, secret string, left ...string) {
+		t.Helper()
+		if got := w.secret(); got != secret {
+			t.Errorf("%s: the Secret has %q, want %q", when, got, secret)
+		}
+		for _, share := range []string{"a", "b", "c"} {
+			want := "True Ready: "
+			if slices.Contains(left, share) {
+				want = "False TooManyShares: Secret shares, by which data servers get the keys of shares, has no room for another one: delete a share of FileServer training"
+			}
+			if got := w.ready(share); !strings.HasPrefix(got, want) {
+				t.Errorf("%s: share %s says %q", when, share, got)
+			}
+		}
+	}
+	w.pass()
+	expect("at first", "a:key-a b:key-b", "c")
+	room := w.steward.room
+	w.restart("")
+	w.steward.room = room
+	w.pass()
+	expect("after a restart", "a:key-a b:key-b", "c")
+	w.answers[w.user("b")] = out(fmt.Sprintf(`[{"entity":"client.%s","key":"new-b"}]`, ceph.ShareUser(uid, "b")))
+	w.restart("")
+	w.steward.room = room
+	w.pass()
+	expect("after another share got another key", "a:key-a b:new-b", "c")
+	w.steward.room = 2 * room
+	w.pass()
+	expect("once there is room", "a:key-a b:new-b c:key-c")
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }
 
 // The steward can't read its Secret. A share for which Ceph returns an error must keep its key, and must not delay others.
