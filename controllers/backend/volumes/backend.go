@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	internalv1ac "github.com/howdah/howdah/api/internalapi/applyconfiguration/internalapi/v1alpha1"
@@ -182,8 +183,9 @@ func (s *Storage) Remains() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("its data stays in %d claims: %s; to delete it for good: kubectl -n %s delete pvc -l %s=%s",
-		len(names), conditions.List(names, maxNamed), s.FileServer.Namespace, v1alpha1.FileServerLabel, s.FileServer.Name)
+	// The ready-made claims of shares have the FileServer's name, too, and may be of another one with that name in another Kubernetes namespace.
+	return fmt.Sprintf("its data stays in %d claims: %s; to delete it for good: kubectl -n %s delete pvc -l %s",
+		len(names), conditions.List(names, maxNamed), s.FileServer.Namespace, labels.FormatLabels(naming.SelectDataServers(s.FileServer.Name)))
 }
 
 // capabilities are those that a ganesha needs to act as clients' users on mounted file systems.
