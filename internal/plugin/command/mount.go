@@ -3,6 +3,8 @@ package command
 import (
 	"io"
 	"path"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/ptr"
@@ -27,8 +29,8 @@ func newMount(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !path.IsAbs(at) {
-				return usageError("--at is %q; it must be an absolute path", at)
+			if !path.IsAbs(at) || strings.ContainsFunc(at, unicode.IsSpace) {
+				return usageError("--at is %q; it must be an absolute path without blanks, which neither the command nor /etc/fstab would take as it is", at)
 			}
 			c, namespace, err := o.connect()
 			if err != nil {

@@ -39,6 +39,7 @@ func TestWrongArgumentsEndWithCodeTwoAndNameTheHelp(t *testing.T) {
 		`"pod/x" does not name an object`:      {"explain", "pod/x"},
 		`"fileserver/x" is not a FileShare`:    {"mount", "fileserver/x"},
 		`--at is "mnt"`:                        {"mount", "x", "--at", "mnt"},
+		`--at is "/my data"`:                   {"mount", "x", "--at", "/my data"},
 		`-A can't be used with the name of an`: {"explain", "fileshare/x", "-A"},
 	} {
 		code, out, errOut := run(t, arguments...)
