@@ -95,6 +95,7 @@ func (m *Exporter) load(ctx, supervised context.Context, text string) *kubeapi.F
 		m.unstickStart(ctx, state)
 		return kubeapi.NewFault(internalv1.ReasonStarting, m.describeStart(state))
 	case m.loaded == text:
+		m.slowStart.unanswered = nil
 		return nil
 	}
 	for path := range m.serving {

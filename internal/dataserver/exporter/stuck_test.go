@@ -23,8 +23,10 @@ import (
 type revoking struct {
 	looking
 	revoked map[string]bool
-	asked   int
-	asking  func() // What happens while it is asked.
+	// silent are those about which there is no answer.
+	silent map[string]bool
+	asked  int
+	asking func() // What happens while it is asked.
 }
 
 func (r *revoking) Diagnose(_ context.Context, share string) error {
@@ -34,6 +36,9 @@ func (r *revoking) Diagnose(_ context.Context, share string) error {
 	}
 	if r.revoked[share] {
 		return errors.New("the user of " + share + " has no rights")
+	}
+	if r.silent[share] {
+		return fmt.Errorf("looking at %s: %w", share, context.DeadlineExceeded)
 	}
 	return nil
 }
@@ -131,6 +136,56 @@ func TestAGaneshaThatHangsInOneShareStartsWithout(t *testing.T) {
 	}
 	if _, served := m.serving["/b/0"]; !served || pass() != "a: the user of a has no rights" || daemon.kills != 1 {
 		t.Errorf("%v serves; %q; killed %d times", m.serving, pass(), daemon.kills)
+	}
+}
+
+// A storage that is slow for a share for a while has no answer, as one has none for a user without rights. Who left such a share out took their locks and
+// open files from its clients.
+func TestAShareWithoutAnAnswerIsAskedAboutTwice(t *testing.T) {
+	for name, slow := range map[string]bool{"slow for a while": true, "never an answer": false} {
+		m, daemon, storage, now, pass := newRevoking(t)
+		daemon.hangsOn, daemon.since, storage.silent = "/a/0", *now, map[string]bool{"a": true}
+		pass()
+		*now = now.Add(startTimeout)
+		for range 3 {
+			pass()
+		}
+		if daemon.kills > 0 || len(m.lost) > 0 {
+			t.Errorf("%s: after the first question killed %d times, left out: %v", name, daemon.kills, m.lost)
+		}
+		if slow {
+			daemon.hangsOn, storage.silent = "", nil
+		}
+		*now = now.Add(startTimeout)
+		for range 6 {
+			pass()
+		}
+		_, a := m.serving["/a/0"]
+		_, b := m.serving["/b/0"]
+		if kills := daemon.kills; a != slow || !b || (kills > 0) == slow {
+			t.Errorf("%s: a serves: %t, b serves: %t, killed %d times, left out: %v", name, a, b, kills, m.lost)
+		}
+	}
+}
+
+func TestAReloadThatHangsAsksTwiceAboutAShareWithoutAnAnswer(t *testing.T) {
+	m, daemon, storage, _, pass := newRevoking(t)
+	both := m.exports
+	m.exports = both[1:]
+	for range 3 {
+		pass()
+	}
+	daemon.isUp = true
+	m.exports, daemon.hangsOn, storage.silent = both, "/a/0", map[string]bool{"a": true}
+	pass()
+	if storage.asked == 0 || daemon.kills > 0 || len(m.lost) > 0 {
+		t.Fatalf("asked %d times, killed %d times, left out: %v", storage.asked, daemon.kills, m.lost)
+	}
+	for range 6 {
+		pass()
+	}
+	if _, served := m.serving["/b/0"]; !served || daemon.kills != 1 || m.lost["a"] == nil {
+		t.Errorf("%v serves, killed %d times, left out: %v", m.serving, daemon.kills, m.lost)
 	}
 }
 
