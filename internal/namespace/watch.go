@@ -223,15 +223,14 @@ func (w *watcher) setOwnShare(o *v1alpha1.FileShare, set func(fleet.Share)) {
 }
 
 func (w *watcher) setShare(o fleet.Share) {
-	w.tree.SetShare(o)
-	w.leader.ShareChanged(o.Key)
+	for _, name := range append(w.tree.SetShare(o), o.Key) {
+		w.leader.ShareChanged(name)
+	}
 }
 
 func (w *watcher) deleteShare(o fleet.Share) {
-	w.tree.DeleteShare(o.Key)
-	// A younger share that was hidden by this one may be shown now.
-	for _, s := range w.tree.Shares() {
-		w.leader.ShareChanged(s.Name)
+	for _, name := range w.tree.DeleteShare(o.Key) {
+		w.leader.ShareChanged(name)
 	}
 }
 

@@ -70,3 +70,25 @@ func BenchmarkListTenThousand(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkReadFourThousandShares is what a start takes with as many shares as a FileServer can have, and BenchmarkSetOneOfFourThousandShares each change of one.
+func BenchmarkReadFourThousandShares(b *testing.B) {
+	for b.Loop() {
+		fourThousandShares()
+	}
+}
+
+func BenchmarkSetOneOfFourThousandShares(b *testing.B) {
+	tr := fourThousandShares()
+	for b.Loop() {
+		tr.SetShare(fleet.ShareOf(newShare("s7", "/team7/s7", 0, nil)))
+	}
+}
+
+func fourThousandShares() *Tree {
+	tr := New("fs")
+	for i := range 4096 {
+		tr.SetShare(fleet.ShareOf(newShare(fmt.Sprintf("s%d", i), fmt.Sprintf("/team%d/s%d", i%50, i), 0, nil)))
+	}
+	return tr
+}

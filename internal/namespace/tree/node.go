@@ -292,12 +292,3 @@ func (t *Tree) forget(n *node) {
 		t.forget(k)
 	}
 }
-
-// reshare points a share's nodes at its new state.
-func (t *Tree) reshare(n *node, s *Share) {
-	n.share = s
-	n.reweigh()
-	for _, k := range n.order {
-		t.reshare(k, s)
-	}
-}

@@ -11,7 +11,6 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/internal/fleet"
 )
 
 // maxTombstones bounds the memory for deleted ShareDirectories. A tombstone is needed for
@@ -28,6 +27,7 @@ type Tree struct {
 	nodes       map[ID]*node
 	paths       map[string]*node
 	shares      map[string]*Share                // all that could be shown
+	filed       map[string]map[string]*Share     // the same, by the places of their paths (fleet.Places) and by name
 	mounted     map[string]*Share                // those that are: no older share is in their way
 	directories map[string]map[string]*Directory // by share and path
 	counts      map[string]map[Slot]int          // directories of a share on a volume
@@ -57,6 +57,7 @@ func New(fileServer string) *Tree {
 		nodes:       map[ID]*node{},
 		paths:       map[string]*node{},
 		shares:      map[string]*Share{},
+		filed:       map[string]map[string]*Share{},
 		mounted:     map[string]*Share{},
 		directories: map[string]map[string]*Directory{},
 		counts:      map[string]map[Slot]int{},
@@ -72,79 +73,6 @@ func New(fileServer string) *Tree {
 	t.root.id = t.root.identify()
 	t.nodes[t.root.id], t.paths["/"] = t.root, t.root
 	return t
-}
-
-// SetShare takes the newest state of a share of the FileServer's Kubernetes namespace. It is shown unless it is being
-// deleted, belongs to another FileServer, or its path conflicts with that of an older share.
-func (t *Tree) SetShare(o fleet.Share) {
-	if o.Deleting || o.FileServer != t.fileServer {
-		t.DeleteShare(o.Key)
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	share := NewShare(o)
-	share.nodes = &t.clients
-	t.shares[o.Key] = share
-	t.remount()
-}
-
-// DeleteShare forgets a share, by its key. Its ShareDirectories stay known until they are deleted themselves.
-func (t *Tree) DeleteShare(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, ok := t.shares[name]; ok {
-		delete(t.shares, name)
-		t.remount()
-	}
-}
-
-// remount makes the shares that are shown those that should be.
-func (t *Tree) remount() {
-	all := make([]*Share, 0, len(t.shares))
-	for _, s := range t.shares {
-		all = append(all, s)
-	}
-	want := map[string]*Share{}
-	for _, s := range Winners(all) {
-		want[s.Name] = s
-	}
-	// First those that go: they may be in the way of those that come.
-	for name, s := range t.mounted {
-		if w := want[name]; w == nil || w.UID != s.UID || w.Path != s.Path || w.Single != s.Single || w.Depth != s.Depth {
-			t.unmount(s)
-		}
-	}
-	for name, s := range want {
-		if t.mounted[name] != s {
-			t.mount(s)
-		}
-	}
-}
-
-// mount shows a share and its directories, or takes over changed owner, mode and access rules.
-func (t *Tree) mount(s *Share) {
-	before := t.mounted[s.Name]
-	t.mounted[s.Name] = s
-	if before != nil {
-		if n := t.at(s.Path); n != nil {
-			t.reshare(n, s)
-		}
-		return
-	}
-	if !s.Single {
-		t.ensure(s, "")
-	}
-	for _, r := range t.directories[s.Name] {
-		t.place(s, r)
-	}
-}
-
-func (t *Tree) unmount(s *Share) {
-	delete(t.mounted, s.Name)
-	if n := t.at(s.Path); n != nil && n.share != nil && n.share.Name == s.Name {
-		t.remove(n)
-	}
 }
 
 // SetDirectory takes a state of a ShareDirectory. States older than the known one

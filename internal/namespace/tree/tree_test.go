@@ -319,13 +319,20 @@ func TestOfSharesWithConflictingPathsTheOldestExists(t *testing.T) {
 	step("of the same age the first name counts", "old")
 	tr.SetShare(fleet.ShareOf(newShare("beside", "/ab", time.Minute, nil)))
 	step("a longer name is no conflict", "beside", "old")
-	tr.DeleteShare("old")
+	if diff := cmp.Diff([]string{"twin"}, tr.DeleteShare("old")); diff != "" {
+		t.Errorf("what is shown in its place: %s", diff)
+	}
 	step("the next takes its place", "beside", "twin")
 	gone := newShare("twin", "/a", 2*time.Hour, nil)
 	now := metav1.NewTime(born)
 	gone.DeletionTimestamp = &now
-	tr.SetShare(fleet.ShareOf(gone))
+	if diff := cmp.Diff([]string{"young"}, tr.SetShare(fleet.ShareOf(gone))); diff != "" {
+		t.Errorf("what is shown in the place of one that is being deleted: %s", diff)
+	}
 	step("one that is being deleted does not count", "beside", "young")
+	if shown := tr.DeleteShare("twin"); len(shown) > 0 {
+		t.Errorf("its end shows %v", shown)
+	}
 	other := newShare("beside", "/ab", time.Minute, func(s *v1alpha1.FileShareSpec) { s.FileServerRef.Name = "other" })
 	tr.SetShare(fleet.ShareOf(other))
 	step("nor one of another FileServer", "young")
