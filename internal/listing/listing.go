@@ -18,6 +18,7 @@ import (
 	"io"
 	"net"
 	"time"
+	"unicode/utf8"
 )
 
 const hello = "howdah listing 1\n"
@@ -54,6 +55,36 @@ type Directory struct {
 	UID  uint32 `json:"uid"`
 	GID  uint32 `json:"gid"`
 	Mode uint32 `json:"mode"`
+}
+
+// withBytes is a directory whose path is not UTF-8. JSON has no such text: another character would stand in its place, and the path would be that of a directory that
+// there is not.
+type withBytes struct {
+	directory
+	PathBytes []byte `json:"pathBytes,omitempty"`
+}
+
+type directory Directory
+
+// MarshalJSON implements json.Marshaler.
+func (d Directory) MarshalJSON() ([]byte, error) {
+	if utf8.ValidString(d.Path) {
+		return json.Marshal(directory(d))
+	}
+	return json.Marshal(withBytes{directory(d), []byte(d.Path)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *Directory) UnmarshalJSON(text []byte) error {
+	var read withBytes
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
+	}
+	*d = Directory(read.directory)
+	if read.PathBytes != nil {
+		d.Path = string(read.PathBytes)
+	}
+	return nil
 }
 
 type answer struct {

@@ -38,7 +38,7 @@ func serving(list func(Request) ([]Directory, error)) func(net.Conn) {
 }
 
 func TestAQuestionIsAnswered(t *testing.T) {
-	want := []Directory{{"train", 1, 2, 0o755}, {"train/Müller \"x\"\n", 0, 1 << 31, 0o2770}}
+	want := []Directory{{"train", 1, 2, 0o755}, {"train/Müller \"x\"\n", 0, 1 << 31, 0o2770}, {"train/\xff", 0, 0, 0o755}}
 	got, err := answered(t, Request{"s", 2}, serving(func(request Request) ([]Directory, error) {
 		if request != (Request{"s", 2}) {
 			t.Errorf("asked for %+v", request)
