@@ -72,11 +72,13 @@ func (c *compound) create(ctx context.Context, op *nfsv4.NfsArgop4_OP_CREATE) nf
 	if exists := c.exists(ctx, &dir, args.Objname, status == nfsv4.NFS4_OK); exists != nfsv4.NFS4ERR_NOENT {
 		return session.Fail(op, exists)
 	}
-	if kind != nfsv4.NFS4_OK {
+	switch {
+	case kind != nfsv4.NFS4_OK:
 		return session.Fail(op, kind)
-	}
-	if status != nfsv4.NFS4_OK {
+	case status != nfsv4.NFS4_OK:
 		return session.Fail(op, status)
+	case isReserved(args.Objname):
+		return session.Fail(op, nfsv4.NFS4ERR_PERM)
 	}
 	req, status := mkdirRequest(args, creds)
 	if status != nfsv4.NFS4_OK {
@@ -278,6 +280,9 @@ func (c *compound) renameTarget(from, to, e *tree.Entry, name string) nfsv4.Nfss
 	}
 	if _, status := c.writable(to); status != nfsv4.NFS4_OK {
 		return status
+	}
+	if isReserved(name) {
+		return nfsv4.NFS4ERR_PERM
 	}
 	// What has the name and is not shown may be this rename itself, begun by an earlier try.
 	pending := c.h.Tree.Pending(to.ID, name)

@@ -9,6 +9,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/nfs4/session"
 )
 
@@ -30,6 +31,10 @@ func checkName(name string) nfsv4.Nfsstat4 {
 	}
 	return nfsv4.NFS4_OK
 }
+
+// isReserved tells whether a name is one that directories do not get. Data servers keep Howdah's own directories under such names, so what has one is no
+// client's to those who look for clients' directories: if its ShareDirectory were lost, it would not be shown again.
+func isReserved(name string) bool { return strings.HasPrefix(name, naming.OwnPrefix) }
 
 // entry is what the current file handle stands for.
 func (c *compound) entry() (tree.Entry, nfsv4.Nfsstat4) {

@@ -113,6 +113,8 @@ func TestOperationsAnswerTheStatusThatRFC8881Gives(t *testing.T) {
 		"18.13 LOOKUP of a slash is a bad character":                       {alice, at("/", lookup("a/b")), nfsv4.NFS4ERR_BADCHAR},
 		"18.13 LOOKUP of NUL is a bad character":                           {alice, at("/", lookup("a\x00")), nfsv4.NFS4ERR_BADCHAR},
 		"18.13 LOOKUP of what is not UTF-8 is a bad character":             {alice, at("/", lookup("\xff")), nfsv4.NFS4ERR_BADCHAR},
+		"18.4 CREATE of a name of Howdah's own is not permitted":           {alice, at("/open2", mkdir(".howdah-moving-x")), nfsv4.NFS4ERR_PERM},
+		"18.26 RENAME to a name of Howdah's own is not permitted":          {alice, at("/open", savefh, rename("plain", ".howdah")), nfsv4.NFS4ERR_PERM},
 		"18.4 CREATE of what is not UTF-8 is a bad character":              {alice, at("/open2", mkdir("\xff")), nfsv4.NFS4ERR_BADCHAR},
 		"18.13 LOOKUP of 255 bytes is fine":                                {alice, at("/", lookup(strings.Repeat("x", 255))), nfsv4.NFS4ERR_NOENT},
 		"18.13 LOOKUP of 256 bytes is too long":                            {alice, at("/", lookup(strings.Repeat("x", 256))), nfsv4.NFS4ERR_NAMETOOLONG},
