@@ -19,11 +19,11 @@ const (
 
 // Full tells whether a share has room for another directory. Directories that deleted shares left count for the FileServer's limits.
 func (t *Tree) Full(share *Share) Full {
-	if t.Directories(share.Name) >= share.MaxDirectories {
-		return FullShare
-	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	if number := t.number(share.Name); number >= share.MaxDirectories && number-t.renaming(share.Name) >= share.MaxDirectories {
+		return FullShare
+	}
 	if t.limits.Total == 0 {
 		return FullNot // The operator that wrote the DataServers is of before there were limits.
 	}
@@ -49,6 +49,16 @@ func (t *Tree) Full(share *Share) Full {
 		return FullTotal
 	}
 	return FullNot
+}
+
+// renaming is how many ShareDirectories of a share are the second ones of directories that are getting another name. t.mu is held.
+func (t *Tree) renaming(share string) (n int) {
+	for _, r := range t.directories[share] {
+		if r.State == internalv1.DirectoryRenaming {
+			n++
+		}
+	}
+	return n
 }
 
 // Limits are those of the FileServer; zero: there are none.

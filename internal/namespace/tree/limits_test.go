@@ -61,3 +61,27 @@ func TestDirectoriesHaveTheLimitsOfTheFileServer(t *testing.T) {
 	small.MaxDirectories = 0
 	expect("the share's own limit comes first", map[*Share]Full{&small: FullShare})
 }
+
+// While a directory gets another name it has two ShareDirectories. It counts once, so that no mkdir is refused because of it.
+func TestADirectoryThatIsRenamedCountsOnce(t *testing.T) {
+	tr := New("fs")
+	share := fleet.ShareOf(builders.FileShare("ns", "s", "fs").Path("/s").Build())
+	share.MaxDirectories = 3
+	tr.SetShare(share)
+	s, _ := tr.Share("s")
+	put := func(path string, state internalv1.DirectoryState, from string) {
+		o := builders.ShareDirectory("ns", "fs", "s", path, "fs-0")
+		o.Name, o.Status.State, o.Spec.RenamedFrom = path, state, from
+		tr.SetDirectory(o)
+	}
+	put("a", internalv1.DirectoryReady, "")
+	put("b", internalv1.DirectoryRemoving, "")
+	put("c", internalv1.DirectoryRenaming, "b")
+	if full := tr.Full(s); full != FullNot {
+		t.Errorf("two directories of at most three: %q is reached", full)
+	}
+	put("d", internalv1.DirectoryReady, "")
+	if full := tr.Full(s); full != FullShare {
+		t.Errorf("three of at most three: %q", full)
+	}
+}

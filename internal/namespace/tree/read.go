@@ -182,6 +182,11 @@ func (t *Tree) Directory(share, path string) (*Directory, bool) {
 func (t *Tree) Directories(share string) int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	return t.number(share)
+}
+
+// number is Directories. t.mu is held.
+func (t *Tree) number(share string) int {
 	n := len(t.directories[share])
 	if t.directories[share][RootPath] != nil {
 		n-- // the root is there whatever the limit
