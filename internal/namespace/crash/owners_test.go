@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	"k8s.io/utils/ptr"
 
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -17,6 +19,10 @@ import (
 type dataServers struct {
 	mu   sync.Mutex
 	dirs map[string]map[string]string
+	// attributes are owner, group and mode of a path of an address. Without, they are those of put.
+	attributes map[string]nfs.Attributes
+	// silent are the addresses that don't answer.
+	silent map[string]bool
 	// denied is a path of a share in which only root makes anything.
 	denied string
 }
@@ -55,7 +61,7 @@ func (d *dataServers) names(address, dir string) []string {
 	return out
 }
 
-func (d *dataServers) mkdir(address, name, content string) error {
+func (d *dataServers) mkdir(address, name, content string, attributes nfs.Attributes) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.missing(address, path.Dir(name)); err != nil {
@@ -65,7 +71,59 @@ func (d *dataServers) mkdir(address, name, content string) error {
 		return refused("CREATE", name, nfsv4.NFS4ERR_EXIST)
 	}
 	d.dirs[address][name] = content
+	d.attributes[address+name] = attributes
 	return nil
+}
+
+// drop loses a directory.
+func (d *dataServers) drop(address, name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.dirs[address], name)
+}
+
+// attributesOf are those of a path. d.mu is held.
+func (d *dataServers) attributesOf(address, name string) nfs.Attributes {
+	if known, ok := d.attributes[address+name]; ok {
+		return known
+	}
+	return nfs.Attributes{Type: nfsv4.NF4DIR, Mode: 0o755, Owner: 1000, Group: 1000, Links: 2}
+}
+
+func (d *dataServers) set(address, name string, settings nfs.Settings) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.missing(address, name); err != nil {
+		return err
+	}
+	now := d.attributesOf(address, name)
+	now.Mode, now.Owner, now.Group = ptr.Deref(settings.Mode, now.Mode), ptr.Deref(settings.Owner, now.Owner), ptr.Deref(settings.Group, now.Group)
+	d.attributes[address+name] = now
+	return nil
+}
+
+// writable reports whether a user may make something in a directory. Groups don't count.
+func (d *dataServers) writable(address, dir string, uid uint32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := d.attributesOf(address, dir)
+	if a.Owner == uid {
+		return a.Mode>>6&3 == 3
+	}
+	return a.Mode&3 == 3
+}
+
+// silence has a data server answer no more, or again.
+func (d *dataServers) silence(address string, silent bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.silent[address] = silent
+}
+
+func (d *dataServers) isSilent(address string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.silent[address]
 }
 
 func (d *dataServers) rmdir(address, name string) error {
@@ -81,6 +139,7 @@ func (d *dataServers) rmdir(address, name string) error {
 		return refused("REMOVE", name, nfsv4.NFS4ERR_NOTEMPTY)
 	}
 	delete(d.dirs[address], name)
+	delete(d.attributes, address+name)
 	return nil
 }
 
@@ -100,8 +159,11 @@ func (d *dataServers) rename(address, from, to string) error {
 	}
 	for name, content := range maps.Clone(dirs) {
 		if name == from || strings.HasPrefix(name, from+"/") {
+			attributes := d.attributesOf(address, name)
 			delete(dirs, name)
+			delete(d.attributes, address+name)
 			dirs[to+strings.TrimPrefix(name, from)] = content
+			d.attributes[address+to+strings.TrimPrefix(name, from)] = attributes
 		}
 	}
 	return nil
@@ -110,7 +172,7 @@ func (d *dataServers) rename(address, from, to string) error {
 func (d *dataServers) stat(address, name string) (nfs.Attributes, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return nfs.Attributes{Type: nfsv4.NF4DIR, Mode: 0o755, Links: 2}, d.missing(address, name)
+	return d.attributesOf(address, name), d.missing(address, name)
 }
 
 func (d *dataServers) readDir(address, name string) ([]nfs.DirEntry, error) {
@@ -121,7 +183,8 @@ func (d *dataServers) readDir(address, name string) ([]nfs.DirEntry, error) {
 	}
 	var out []nfs.DirEntry
 	for _, entry := range d.names(address, name) {
-		out = append(out, nfs.DirEntry{Name: entry, IsDir: true, Mode: 0o755})
+		a := d.attributesOf(address, path.Join(name, entry))
+		out = append(out, nfs.DirEntry{Name: entry, IsDir: true, Mode: a.Mode, Owner: a.Owner, Group: a.Group})
 	}
 	return out, nil
 }
@@ -129,16 +192,24 @@ func (d *dataServers) readDir(address, name string) ([]nfs.DirEntry, error) {
 // nfsClient is the data servers as a process reaches them. It implements directories.Owners.
 type nfsClient struct{ p *process }
 
+// callTimeout is that of the real client.
+const callTimeout = 8 * time.Second
+
 func (c *nfsClient) do(ctx context.Context, what, address, name string, call func(d *dataServers) error) error {
+	if c.p.world.data.isSilent(address) {
+		pause(ctx, callTimeout)
+		return errLost
+	}
 	return c.p.step(ctx, "NFS "+what+" "+address+name, func() error { return call(c.p.world.data) })
 }
 
-func (c *nfsClient) Mkdir(ctx context.Context, address, name string, creds nfs.Credentials, _ nfs.MkdirOptions) error {
+func (c *nfsClient) Mkdir(ctx context.Context, address, name string, creds nfs.Credentials, opts nfs.MkdirOptions) error {
 	return c.do(ctx, "mkdir", address, name, func(d *dataServers) error {
-		if creds.UID != 0 && path.Dir(name) == "/s/0/"+d.denied {
+		if creds.UID != 0 && (path.Dir(name) == "/s/0/"+d.denied || !d.writable(address, path.Dir(name), creds.UID)) {
 			return refused("CREATE", name, nfsv4.NFS4ERR_ACCESS)
 		}
-		return d.mkdir(address, name, "new")
+		attributes := nfs.Attributes{Type: nfsv4.NF4DIR, Mode: opts.Mode, Owner: ptr.Deref(opts.Owner, creds.UID), Group: ptr.Deref(opts.Group, creds.GID), Links: 2}
+		return d.mkdir(address, name, "new", attributes)
 	})
 }
 
@@ -150,11 +221,8 @@ func (c *nfsClient) Rename(ctx context.Context, address, from, to string, _ nfs.
 	return c.do(ctx, "rename", address, from+" "+to, func(d *dataServers) error { return d.rename(address, from, to) })
 }
 
-func (c *nfsClient) SetAttributes(ctx context.Context, address, name string, _ nfs.Credentials, _ nfs.Settings) error {
-	return c.do(ctx, "setattr", address, name, func(d *dataServers) error {
-		_, err := d.stat(address, name)
-		return err
-	})
+func (c *nfsClient) SetAttributes(ctx context.Context, address, name string, _ nfs.Credentials, settings nfs.Settings) error {
+	return c.do(ctx, "setattr", address, name, func(d *dataServers) error { return d.set(address, name, settings) })
 }
 
 func (c *nfsClient) Stat(ctx context.Context, address, name string, _ nfs.Credentials) (attributes nfs.Attributes, err error) {

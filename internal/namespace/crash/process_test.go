@@ -76,10 +76,11 @@ func (w *world) start(name string) *process {
 	p.service = directories.NewService(directories.Config{
 		Tree: p.tree, Client: &apiClient{p: p}, Owners: &nfsClient{p}, KubeNamespace: "ns", FileServer: "fs", Replica: name,
 		Clock: clock.RealClock{}, Log: slog.New(&trail{p: p}), Concurrent: 64, Timeout: 10 * time.Second,
+		Reachable: p.reaches,
 	})
 	p.leader = directories.NewLeader(p.service)
 	p.handler = operations.New(operations.Config{
-		Tree: p.tree, Mutator: p.service, Reachable: func(string) bool { return true }, Now: time.Now, LeaseSeconds: 60,
+		Tree: p.tree, Mutator: p.service, Reachable: p.reaches, Now: time.Now, LeaseSeconds: 60,
 	})
 	w.api.watch(p, p.watch)
 	for len(p.events) > 0 { // what is there at the start is known before it serves
@@ -113,6 +114,9 @@ func (p *process) watch(o *internalv1.ShareDirectory, gone bool) {
 		p.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 	}
 }
+
+// reaches reports whether a data server answers. A probe would find that out within seconds.
+func (p *process) reaches(server string) bool { return !p.world.data.isSilent(p.world.address(server)) }
 
 // lag is how late the process learns of changes, beside the latency of everything.
 func (p *process) lag() time.Duration {
@@ -158,7 +162,7 @@ func (p *process) die() {
 // step is a call of the process to the API or to a data server, which is where it can be cut.
 func (p *process) step(ctx context.Context, what string, call func() error) error {
 	w := p.world
-	if !pause(ctx, w.latency()) {
+	if !pause(ctx, w.latency()+w.stall(p, what)) {
 		return ctx.Err()
 	}
 	if p.isDead() {

@@ -17,6 +17,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -37,6 +38,8 @@ type world struct {
 	// lags are how late processes learn of changes, by name.
 	lags  map[string]time.Duration
 	trail []string
+	// stalls is how long a call of a process takes before it is executed, beside the latency; nil: not at all.
+	stalls func(p *process, what string) time.Duration
 	// steps counts the calls that may be cut; cutting tells what goes wrong with the one of a number.
 	steps   int
 	cutting func(step int, p *process, what string) mode
@@ -47,7 +50,7 @@ type layout map[string]string
 
 func newWorld(t *testing.T, seed uint64, at layout) *world {
 	w := &world{
-		t: t, api: newAPI(), data: &dataServers{dirs: map[string]map[string]string{}}, random: rand.New(rand.NewPCG(seed, 7)),
+		t: t, api: newAPI(), data: &dataServers{dirs: map[string]map[string]string{}, attributes: map[string]nfs.Attributes{}, silent: map[string]bool{}}, random: rand.New(rand.NewPCG(seed, 7)),
 		died: make(chan *process, 100), cutting: func(int, *process, string) mode { return fine },
 	}
 	w.share = &v1alpha1.FileShare{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s", UID: "s", CreationTimestamp: metav1.Now()}}
@@ -112,6 +115,15 @@ func (w *world) latency() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return time.Duration(1+w.random.IntN(3000)) * time.Microsecond
+}
+
+func (w *world) stall(p *process, what string) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stalls == nil {
+		return 0
+	}
+	return w.stalls(p, what)
 }
 
 func (w *world) cut(p *process, what string) mode {
@@ -260,6 +272,24 @@ func (w *world) address(server string) string {
 	return ""
 }
 
+// otherCopies are those data servers that have a directory above the depth with another owner or mode.
+func (w *world) otherCopies(o *internalv1.ShareDirectory) (out []string) {
+	if o.Spec.Path == tree.RootPath {
+		return nil
+	}
+	w.data.mu.Lock()
+	defer w.data.mu.Unlock()
+	for _, server := range w.servers {
+		name := "/s/0/" + o.Spec.Path
+		r, a := tree.NewDirectory(o), w.data.attributesOf(server.Spec.Address, name)
+		if _, ok := w.data.dirs[server.Spec.Address][name]; ok && (a.Owner != r.Owner || a.Group != r.Group || a.Mode != r.Mode) {
+			out = append(out, fmt.Sprintf("%s has %s of %d, %d with mode %o, and it is of %d, %d with mode %o",
+				server.Name, o.Spec.Path, a.Owner, a.Group, a.Mode, r.Owner, r.Group, r.Mode))
+		}
+	}
+	return out
+}
+
 // faults are what must not be once all is quiet.
 func (w *world) faults() []string {
 	var out []string
@@ -271,6 +301,7 @@ func (w *world) faults() []string {
 			fault("%s is left %s", o.Spec.Path, o.State())
 		}
 		if o.Spec.DataServerRef.Name == "" {
+			out = append(out, w.otherCopies(o)...)
 			continue
 		}
 		address := w.address(o.Spec.DataServerRef.Name)

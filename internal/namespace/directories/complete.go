@@ -117,16 +117,6 @@ func (k *Leader) completeReplaced(ctx context.Context, directory *internalv1.Sha
 	return k.setState(ctx, directory, internalv1.DirectoryMissing)
 }
 
-// completeCopies sets owner, group and mode of a directory above the depth on the data servers. A data server that does
-// not serve the share gets them when it does.
-func (k *Leader) completeCopies(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
-	all, err := k.updateCopies(ctx, share, directory)
-	if err != nil || !all {
-		return err
-	}
-	return k.patchStatus(ctx, directory, map[string]any{"observedGeneration": directory.Generation})
-}
-
 // completeRemoving deletes the ShareDirectory of a removed directory, and undoes a removal that did not happen.
 func (k *Leader) completeRemoving(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	r := tree.NewDirectory(directory)

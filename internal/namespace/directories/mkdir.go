@@ -272,10 +272,19 @@ func (s *Service) makeWithParents(ctx context.Context, address string, share *tr
 	path := tree.ExportPath(share.Name, volume, rel)
 	err := s.Owners.Mkdir(ctx, address, path, creds, opts)
 	slash := strings.LastIndexByte(rel, '/')
-	if slash < 0 || !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+	switch {
+	case slash < 0:
 		return err
-	}
-	if err := s.makeParents(ctx, address, share, volume, rel[:slash]); err != nil {
+	case nfs.IsStatus(err, nfsv4.NFS4ERR_ACCESS):
+		// The namespace permits it. A copy may be that of an earlier directory.
+		if err := s.bringCopies(ctx, address, share, volume, rel[:slash]); err != nil {
+			return err
+		}
+	case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
+		if err := s.makeParents(ctx, address, share, volume, rel[:slash]); err != nil {
+			return err
+		}
+	default:
 		return err
 	}
 	return s.Owners.Mkdir(ctx, address, path, creds, opts)
@@ -296,17 +305,7 @@ func (s *Service) makeParents(ctx context.Context, address string, share *tree.S
 	}
 	// A client may have changed them before they existed on this data server, through another namespace server, too: that one writes to the API
 	// first, and then sets them on data servers that have the directory.
-	if _, err := s.get(ctx, share.Name, rel); err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	if now, ok := s.Tree.Directory(share.Name, rel); ok && (now.Owner != *opts.Owner || now.Group != *opts.Group || now.Mode != opts.Mode) {
-		path := tree.ExportPath(share.Name, volume, rel)
-		err := s.Owners.SetAttributes(ctx, address, path, root, nfs.Settings{Owner: &now.Owner, Group: &now.Group, Mode: &now.Mode})
-		if err != nil {
-			return fmt.Errorf("set owner and mode of %s above the directory: %w", rel, err)
-		}
-	}
-	return nil
+	return s.bringCopy(ctx, address, share, volume, rel, opts.Mode, *opts.Owner, *opts.Group)
 }
 
 // adopt takes over owner, group and mode of a directory that was on the owner already.

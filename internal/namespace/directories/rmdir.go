@@ -169,13 +169,13 @@ func (s *Service) shows(entry *tree.Entry) bool {
 }
 
 // emptied removes a directory above the share's depth from all owners. It returns NFS4ERR_NOTEMPTY if something is
-// below.
+// below. Owners that do not answer keep an empty directory, which is harmless: if another one of the name is made, it gets its owner and mode (checkCopy).
 func (s *Service) emptied(ctx context.Context, share *tree.Share, rel string) nfsv4.Nfsstat4 {
 	if s.Tree.Below(share.Name, rel) {
 		return nfsv4.NFS4ERR_NOTEMPTY
 	}
 	for _, server := range s.Tree.Servers() {
-		if server.Address == "" || !server.Serves[share.Name] {
+		if server.Address == "" || !server.Serves[share.Name] || s.Reachable != nil && !s.Reachable(server.Name) {
 			continue
 		}
 		for volume := range server.Volumes {
@@ -184,7 +184,6 @@ func (s *Service) emptied(ctx context.Context, share *tree.Share, rel string) nf
 			case nfs.IsStatus(err, nfsv4.NFS4ERR_NOTEMPTY):
 				return nfsv4.NFS4ERR_NOTEMPTY
 			case err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
-				// An empty directory that stays on an owner is harmless.
 				s.Log.Info("an empty directory stays on an owner", "server", server.Name, "share", share.Name, "path", rel, "error", err)
 			}
 		}

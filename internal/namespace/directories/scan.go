@@ -114,10 +114,10 @@ func (k *Leader) scan(ctx context.Context, t task) error {
 // scanVolume looks at one volume.
 func (k *Leader) scanVolume(ctx context.Context, share *tree.Share, slot tree.Slot, address string, list *lister, result *scanResult) error {
 	if !share.Single {
-		if err := k.reportRoot(ctx, share, slot, address); err != nil {
+		if err := k.checkRoot(ctx, address, share, slot.Volume); err != nil {
 			return err
 		}
-		return k.scanBelow(ctx, share, slot, list, "", func() error { return nil }, result)
+		return k.scanBelow(ctx, share, slot, address, list, "", func() error { return nil }, result)
 	}
 	occupied, err := isOccupied(ctx, list, slot.Volume)
 	if occupied {
@@ -161,24 +161,10 @@ func (k *Leader) reportInventory(ctx context.Context, share *tree.Share, server 
 	return nil
 }
 
-// reportRoot sets the attributes of an export's root to those that clients set on the share's root: the volume may be
-// new.
-func (k *Leader) reportRoot(ctx context.Context, share *tree.Share, slot tree.Slot, address string) error {
-	e, ok := k.Tree.At(share.Path)
-	if !ok || e.Owner == share.Owner && e.Group == share.Group && e.Mode == share.Mode {
-		return nil
-	}
-	path := tree.ExportPath(share.Name, slot.Volume, tree.RootPath)
-	if err := k.Owners.SetAttributes(ctx, address, path, root, nfs.Settings{Owner: &e.Owner, Group: &e.Group, Mode: &e.Mode}); err != nil {
-		return fmt.Errorf("give the root of share %s on data server %s its owner and mode: %w", share.Name, slot.Server, err)
-	}
-	return nil
-}
-
 // scanBelow scans a directory above the depth. above writes its ShareDirectory before those below it, so that its
 // handle never changes. An empty directory above the depth needs none. Entries are processed as they arrive, so only
 // one page of each directory is in memory.
-func (k *Leader) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, list *lister, rel string, above func() error, result *scanResult) error {
+func (k *Leader) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slot, address string, list *lister, rel string, above func() error, result *scanResult) error {
 	group, working := errgroup.WithContext(ctx)
 	group.SetLimit(adoptParallel)
 	var below error
@@ -202,7 +188,9 @@ func (k *Leader) scanBelow(ctx context.Context, share *tree.Share, slot tree.Slo
 			return working.Err() == nil
 		}
 		this := once(func() error { return k.adoptEntry(working, share, tree.Slot{}, path, e, above, nil) })
-		below = k.scanBelow(working, share, slot, list, path, this, result)
+		if below = k.checkCopy(working, address, share, slot.Volume, path, e); below == nil {
+			below = k.scanBelow(working, share, slot, address, list, path, this, result)
+		}
 		return below == nil
 	})
 	if adopted := group.Wait(); adopted != nil {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
-	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
@@ -138,39 +137,6 @@ func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, directo
 		return nil, nil
 	}
 	return &directory.Generation, nil
-}
-
-// updateParallel is how many data servers are updated at a time.
-const updateParallel = 8
-
-// updateCopies sets owner, group and mode of a directory's copies on data servers. false: some do not serve the share
-// now, and get them later.
-func (s *Service) updateCopies(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) (all bool, err error) {
-	r := tree.NewDirectory(directory)
-	settings := nfs.Settings{Owner: &r.Owner, Group: &r.Group, Mode: &r.Mode}
-	all = true
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(updateParallel)
-	for _, server := range s.Tree.Servers() {
-		if server.Address == "" || !server.Serves[share.Name] {
-			all = false
-			continue
-		}
-		if s.Reachable != nil && !s.Reachable(server.Name) {
-			group.Go(func() error { return fmt.Errorf("data server %s does not answer", server.Name) })
-			continue
-		}
-		for volume := range server.Volumes {
-			group.Go(func() error {
-				err := s.Owners.SetAttributes(ctx, server.Address, tree.ExportPath(share.Name, volume, r.Path), root, settings)
-				if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) { // there is nothing below it there
-					return fmt.Errorf("set owner and mode on data server %s of %s: %w", server.Name, r.Path, err)
-				}
-				return nil
-			})
-		}
-	}
-	return all, group.Wait()
 }
 
 // setTimes writes times that a client sets at a moment, and the time of the change. That time never goes back, even if clocks do.
