@@ -25,7 +25,19 @@ type operation struct {
 // Other fields stay as they are, whoever writes them at the same time. If the name is that of another object by now, nothing is written, and the
 // error is a conflict; it is one, too, if what has the field, or the field that is to go, is not there. object gets the answer.
 func PatchStatus(ctx context.Context, c client.StatusClient, object client.Object, uid types.UID, fields map[string]any) error {
-	operations := []operation{{"test", "/metadata/uid", uid}}
+	return patchStatus(ctx, c, object, fmt.Sprintf("another object than %s", uid), fields, operation{"test", "/metadata/uid", uid})
+}
+
+// PatchStatusAsRead is PatchStatus for an object as it was read: if anything has changed it since, nothing is written, and the error is a conflict.
+func PatchStatusAsRead(ctx context.Context, c client.StatusClient, object client.Object, fields map[string]any) error {
+	version := object.GetResourceVersion()
+	return patchStatus(ctx, c, object, fmt.Sprintf("no longer version %s", version), fields,
+		operation{"test", "/metadata/uid", object.GetUID()}, operation{"test", "/metadata/resourceVersion", version})
+}
+
+// patchStatus sets fields of a status if the tests pass. otherwise says what the object is if they do not.
+func patchStatus(ctx context.Context, c client.StatusClient, object client.Object, otherwise string, fields map[string]any, tests ...operation) error {
+	operations := tests
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		op := "add"
 		if fields[name] == nil {
@@ -39,7 +51,7 @@ func PatchStatus(ctx context.Context, c client.StatusClient, object client.Objec
 	}
 	err = c.Status().Patch(ctx, object, client.RawPatch(types.JSONPatchType, body))
 	if doesNotApply(err) {
-		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), fmt.Errorf("it is another object than %s, or its status has no such place: %w", uid, err))
+		return apierrors.NewConflict(schema.GroupResource{}, object.GetName(), fmt.Errorf("it is %s, or its status has no such place: %w", otherwise, err))
 	}
 	return err
 }

@@ -235,11 +235,16 @@ func (s *Service) undo(ctx context.Context, o *internalv1.ShareDirectory) error 
 // hold keeps the Leader from undoing a change that this server continues: the Leader waits after each change of an
 // object. The error is a conflict if another server has changed the object.
 func (s *Service) hold(ctx context.Context, o *internalv1.ShareDirectory) error {
+	return s.mark(ctx, o, tree.AttemptAnnotation)
+}
+
+// mark writes an annotation that says nothing but that the object was changed. The error is a conflict if another server has changed it.
+func (s *Service) mark(ctx context.Context, o *internalv1.ShareDirectory, annotation string) error {
 	next := o.DeepCopy()
 	if next.Annotations == nil {
 		next.Annotations = map[string]string{}
 	}
-	next.Annotations[tree.AttemptAnnotation] = newMark()
+	next.Annotations[annotation] = newMark()
 	if err := s.Client.Update(ctx, next); err != nil {
 		return fmt.Errorf("go on with a change of %s of share %s: %w", o.Spec.Path, o.Spec.FileShareRef.Name, err)
 	}

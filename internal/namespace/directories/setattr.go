@@ -46,31 +46,35 @@ func (s *Service) SetAttributes(ctx context.Context, entry tree.Entry, settings 
 	case now.Owner != entry.Owner || now.Group != entry.Group || now.Mode != entry.Mode:
 		return nfsv4.NFS4ERR_DELAY
 	}
-	var current *int64
 	began := s.Clock.Now()
-	if settings.Permissions() {
-		var err error
-		before, heard := directory.ResourceVersion, s.listen(directory.UID)
-		current, err = s.setPermissions(ctx, &now, directory, settings)
-		if err != nil || settings.Modify != nil || directory.ResourceVersion == before {
-			s.unlisten(heard, directory.UID)
-		} else if !s.await(ctx, heard, directory) {
-			s.Log.Info("a directory's time of modification may be too early: the watch is late", "path", entry.Path)
-		}
-		if err != nil {
-			return s.status("set attributes of "+entry.Path, err)
-		}
-		// What others made in it before this change has modified it, and would not count any more.
-		if known, ok := s.Tree.Get(entry.ID); ok {
-			now = known
-		}
-		// A client may have made or renamed a directory whose ShareDirectory is not Ready yet (finishBehind, endRename).
-		now.Modified = latest(now.Modified, s.Tree.NewestUnfinished(&now))
+	copies, err := s.setBefore(ctx, &now, directory, settings)
+	if err == nil {
+		err = s.setTimes(ctx, entry.ID, directory, copies, s.timesSet(settings, began))
 	}
-	if err := s.setTimes(ctx, &now, directory, settings, current, began); err != nil {
+	if err != nil {
 		return s.status("set attributes of "+entry.Path, err)
 	}
 	return nfsv4.NFS4_OK
+}
+
+// setBefore sets owner, group and mode. copies is the generation of the ShareDirectory that all copies have; nil if it is not known.
+//
+// Unless the client sets the time of modification, it writes something in any case, and waits until the watch has delivered that. From then on the tree has what
+// others made in the directory before. They have modified it, and would not count beside the time of this change.
+func (s *Service) setBefore(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings) (copies *int64, err error) {
+	before, heard := directory.ResourceVersion, s.listen(directory.UID)
+	if settings.Permissions() {
+		copies, err = s.setPermissions(ctx, entry, directory, settings)
+	}
+	if err == nil && settings.Modify == nil && directory.ResourceVersion == before {
+		err = s.mark(ctx, directory, tree.TouchedAnnotation)
+	}
+	if err != nil || settings.Modify != nil {
+		s.unlisten(heard, directory.UID)
+	} else if !s.await(ctx, heard, directory) {
+		s.Log.Info("a directory's time of modification may be too early: the watch is late", "path", entry.Path)
+	}
+	return copies, err
 }
 
 // directoryOf is the ShareDirectory of a directory above the depth. It is created if there is none.
@@ -136,29 +140,90 @@ func (s *Service) setPermissions(ctx context.Context, entry *tree.Entry, directo
 	if err != nil || !all {
 		return nil, nil
 	}
-	return &directory.Generation, nil
+	return ptr.To(directory.Generation), nil
 }
 
-// setTimes writes times that a client sets at a moment, and the time of the change. That time never goes back, even if clocks do.
-func (s *Service) setTimes(ctx context.Context, entry *tree.Entry, directory *internalv1.ShareDirectory, settings tree.Settings, current *int64, now time.Time) error {
-	now = latest(now, entry.Changed)
-	at := func(t *tree.TimeSetting, otherwise time.Time) string {
-		switch {
-		case t == nil:
-			return tree.FormatTime(otherwise)
-		case t.Now:
-			return tree.FormatTime(now)
+// times are the fields of a ShareDirectory's status that are to be written, by what the directory is now; nil: none.
+type times func(now *tree.Entry) map[string]any
+
+// timesSet are those that a client sets at a moment, and the time of the change. That time never goes back, even if clocks do.
+func (s *Service) timesSet(settings tree.Settings, at time.Time) times {
+	return func(now *tree.Entry) map[string]any {
+		changed, modified := latest(at, now.Changed), now.Modified
+		if settings.Modify == nil {
+			// A client may have made or renamed a directory whose ShareDirectory is not Ready yet (finishBehind, endRename).
+			modified = latest(modified, s.Tree.NewestUnfinished(now))
 		}
-		return tree.FormatTime(t.Time)
+		set := map[string]any{"changedTime": tree.FormatTime(changed), "modifiedTime": timeOf(settings.Modify, changed, modified)}
+		if settings.Access != nil {
+			set["accessedTime"] = timeOf(settings.Access, changed, now.Accessed)
+		}
+		return set
 	}
-	set := map[string]any{"changedTime": tree.FormatTime(now), "modifiedTime": at(settings.Modify, entry.Modified)}
-	if settings.Access != nil {
-		set["accessedTime"] = at(settings.Access, entry.Accessed)
+}
+
+// timesLeft are those of a directory from which something is removed at a moment. They are written at most once a second unless a time would go back.
+func timesLeft(gone *tree.Entry, at time.Time) times {
+	return func(now *tree.Entry) map[string]any {
+		written := now.Directory != nil && !now.Directory.Modified.Before(at.Truncate(time.Second))
+		older := gone.Directory != nil && gone.Directory.Created.Before(now.Modified)
+		if written && older {
+			return nil
+		}
+		changed, modified := latest(at, now.Changed), now.Modified
+		if modified.Before(at) {
+			modified = changed
+		}
+		return map[string]any{"changedTime": tree.FormatTime(changed), "modifiedTime": tree.FormatTime(modified)}
 	}
-	if current != nil {
-		set["observedGeneration"] = *current
+}
+
+// timeOf is a time that a client sets, as a ShareDirectory has it.
+func timeOf(set *tree.TimeSetting, now, otherwise time.Time) string {
+	switch {
+	case set == nil:
+		return tree.FormatTime(otherwise)
+	case set.Now:
+		return tree.FormatTime(now)
 	}
-	return s.patchStatus(ctx, directory, set)
+	return tree.FormatTime(set.Time)
+}
+
+// timesTries is how often times are written that others change at the same moment. Then the client must try again.
+const timesTries = 8
+
+// setTimes writes times to the ShareDirectory as it was read. If another server has written to it since, that counts, so that no time goes back: it is read and
+// written again. copies is the generation that all data servers have, nil if it is not known. They may have got what another server wrote to the ShareDirectory
+// before this one's: then the leader sets them.
+func (s *Service) setTimes(ctx context.Context, id tree.ID, directory *internalv1.ShareDirectory, copies *int64, what times) error {
+	for try := 1; ; try++ {
+		now, ok := s.Tree.Get(id)
+		if !ok {
+			return errChanged
+		}
+		set := what(&now)
+		if set == nil {
+			return nil
+		}
+		if copies != nil {
+			set["observedGeneration"] = *copies
+		}
+		err := s.patchStatusAsRead(ctx, directory, set)
+		if !apierrors.IsConflict(err) || try == timesTries {
+			return err
+		}
+		other, readErr := s.get(ctx, directory.Spec.FileShareRef.Name, directory.Spec.Path)
+		switch {
+		case readErr != nil:
+			return readErr
+		case other.UID != directory.UID:
+			return err
+		}
+		if try == 1 && copies != nil {
+			copies = ptr.To(*copies - 1)
+		}
+		*directory = *other
+	}
 }
 
 func latest(a, b time.Time) time.Time {
@@ -171,13 +236,22 @@ func latest(a, b time.Time) time.Time {
 // patchStatus sets fields of a directory's status, whatever else others write at the same time. If the directory was removed and made again
 // meanwhile, the error is a conflict.
 func (s *Service) patchStatus(ctx context.Context, directory *internalv1.ShareDirectory, set map[string]any) error {
+	return s.patch(ctx, directory, func() error { return sameobject.PatchStatus(ctx, s.Client, directory, directory.UID, set) })
+}
+
+// patchStatusAsRead is patchStatus for a directory as it was read: if others wrote to its ShareDirectory since, the error is a conflict.
+func (s *Service) patchStatusAsRead(ctx context.Context, directory *internalv1.ShareDirectory, set map[string]any) error {
+	return s.patch(ctx, directory, func() error { return sameobject.PatchStatusAsRead(ctx, s.Client, directory, set) })
+}
+
+func (s *Service) patch(ctx context.Context, directory *internalv1.ShareDirectory, write func() error) error {
 	if equality.Semantic.DeepEqual(directory.Status, internalv1.ShareDirectoryStatus{}) {
 		// It was written by others, who can't write its status: what it is in has to be there first.
 		if err := s.setState(ctx, directory, directory.State()); err != nil {
 			return err
 		}
 	}
-	if err := sameobject.PatchStatus(ctx, s.Client, directory, directory.UID, set); err != nil {
+	if err := write(); err != nil {
 		return fmt.Errorf("write the status of %s of share %s: %w", directory.Spec.Path, directory.Spec.FileShareRef.Name, err)
 	}
 	s.Tree.SetDirectory(directory)
@@ -185,26 +259,20 @@ func (s *Service) patchStatus(ctx context.Context, directory *internalv1.ShareDi
 }
 
 // emptying records in a directory that something is removed from it. Otherwise its modification time could go back, if
-// the newest directory in it is removed. It is written before the removal, at most once a second unless a time would go
-// back.
+// the newest directory in it is removed. It is written before the removal.
 func (s *Service) emptying(ctx context.Context, gone *tree.Entry) {
 	dir, ok := s.Tree.Parent(gone.ID)
 	if !ok || dir.Share == nil || dir.Directory == nil && dir.Rel != "" {
 		return // it has no ShareDirectory, or is removed with its last entry
 	}
-	written := dir.Directory != nil && !dir.Directory.Modified.Before(s.Clock.Now().Truncate(time.Second))
-	older := gone.Directory != nil && gone.Directory.Created.Before(dir.Modified)
-	if written && older {
+	left := timesLeft(gone, s.Clock.Now())
+	if left(&dir) == nil {
 		return
 	}
 	directory, status := s.directoryOf(ctx, &dir)
 	err := errors.New("it is being changed")
 	if status == nfsv4.NFS4_OK {
-		var settings tree.Settings
-		if dir.Modified.Before(s.Clock.Now()) {
-			settings.Modify = &tree.TimeSetting{Now: true}
-		}
-		err = s.setTimes(ctx, &dir, directory, settings, nil, s.Clock.Now())
+		err = s.setTimes(ctx, dir.ID, directory, nil, left)
 	}
 	if err != nil {
 		s.Log.Info("the time of a directory was not kept", "path", dir.Path, "error", err)
@@ -241,7 +309,7 @@ func (s *Service) setOnOwner(ctx context.Context, entry tree.Entry, settings tre
 		s.adopt(ctx, entry.Target.Address, entry.Target.Path, directory)
 	}
 	if status == nfsv4.NFS4_OK {
-		if err := s.setTimes(ctx, &entry, directory, settings, nil, s.Clock.Now()); err != nil {
+		if err := s.setTimes(ctx, entry.ID, directory, nil, s.timesSet(settings, s.Clock.Now())); err != nil {
 			s.Log.Info("what was set on a directory's owner is not shown before it is entered", "path", entry.Path, "error", err)
 		}
 	}

@@ -24,6 +24,10 @@ const MadeByAnnotation = "howdah.io/made-by"
 // answer.
 const AttemptAnnotation = "howdah.io/attempt"
 
+// TouchedAnnotation is on ShareDirectories of which a time of access was set, or the mode to what it was. It has a new value each time, so that the watch
+// delivers something.
+const TouchedAnnotation = "howdah.io/touched"
+
 // MadeTimeAnnotation is on these ShareDirectories, too: when the directory was made, in RFC 3339 with nanoseconds. The API's own
 // creation time has whole seconds, so a directory would look older than a file that was made just before it.
 const MadeTimeAnnotation = "howdah.io/made-time"
