@@ -102,3 +102,35 @@ func TestADirectoryIsNotRenamedWhileADataServerIsAwayThatHasSomethingBelowIt(t *
 	w.setReady(0, metav1.ConditionTrue)
 	want(t, "rename when it is back", nfsv4.NFS4_OK, k.rename(user, "/data/p", "/data/q"))
 }
+
+// A ShareDirectory holds a path of 1,024 characters. A rename that would give a directory a longer one, or one below it, is refused before anything is done.
+func TestADirectoryIsNotRenamedToAPathThatIsTooLong(t *testing.T) {
+	w := newWorld(t, 1)
+	w.share("data", 5)
+	k := boot(t, w.serve("a").address)
+	long := strings.Repeat("x", 255)
+	path := "/data/p"
+	want(t, "mkdir "+path, nfsv4.NFS4_OK, k.mkdir(user, path))
+	for range 3 {
+		path += "/" + long
+		want(t, "mkdir of the next level", nfsv4.NFS4_OK, k.mkdir(user, path))
+	}
+	leaf := path + "/" + strings.Repeat("y", 200)
+	want(t, "mkdir of the last level", nfsv4.NFS4_OK, k.mkdir(user, leaf))
+	want(t, "mkdir of a path that is too long", nfsv4.NFS4ERR_NAMETOOLONG, k.mkdir(user, path+"/"+long))
+	want(t, "mkdir of an empty directory", nfsv4.NFS4_OK, k.mkdir(user, "/data/"+long))
+
+	want(t, "rename of the directory itself", nfsv4.NFS4ERR_NAMETOOLONG, k.rename(user, leaf, path+"/"+long))
+	res := k.do(user, append(walk("/data"), &nfsv4.NfsArgop4_OP_SAVEFH{},
+		&nfsv4.NfsArgop4_OP_RENAME{Oprename: nfsv4.Rename4args{Oldname: "p", Newname: long}})...)
+	want(t, "rename of the one above all", nfsv4.NFS4ERR_NAMETOOLONG, session.StatusOf(res[len(res)-1]))
+	if w.directory("data", long) == nil {
+		t.Error("the empty directory that was to be replaced is gone")
+	}
+	for _, path := range []string{"p", strings.TrimPrefix(leaf, "/data/")} {
+		if o := w.directory("data", path); o == nil || o.State() != internalv1.DirectoryReady {
+			t.Errorf("a directory with a path of %d characters is not what it was: %v", len(path), o)
+		}
+	}
+	want(t, "rename to a short name", nfsv4.NFS4_OK, k.rename(user, "/data/p", "/data/q"))
+}

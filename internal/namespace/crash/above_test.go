@@ -7,6 +7,7 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"k8s.io/utils/ptr"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -70,4 +71,60 @@ func TestACopyOfAnEarlierDirectoryGetsTheModeOfTheNext(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lose takes a directory from its data server, and waits until that is noticed. It returns the data server's address.
+func (w *world) lose(path string) string {
+	at := w.address(w.find(path).Spec.DataServerRef.Name)
+	w.data.drop(at, "/s/0/"+path)
+	time.Sleep(2 * time.Minute)
+	if state := w.find(path).State(); state != internalv1.DirectoryMissing {
+		w.t.Errorf("%s is %s", path, state)
+	}
+	return at
+}
+
+// A directory that is missing can't be renamed, nor can those above it. What is renamed but for that is under both names until it is back, and nothing can be made
+// in it. So it is not begun.
+func TestADirectoryWithAMissingOneIsNotRenamedInPart(t *testing.T) {
+	during(t, func(w *world) {
+		at := w.lose("p/a")
+		rename := request{op: "rename", path: "p", to: "n"}
+		if got := send(w.serving(0), rename); got != nfsv4.NFS4ERR_DELAY {
+			t.Errorf("rename: %s", nfsv4.Nfsstat4_name[got])
+		}
+		if o := w.find("p"); o == nil || o.State() != internalv1.DirectoryReady || w.find("n") != nil {
+			t.Error("the rename was begun")
+		}
+		if got := w.do(request{op: "mkdir", path: "p/n"}); got.status != nfsv4.NFS4_OK {
+			t.Errorf("mkdir: %s", nfsv4.Nfsstat4_name[got.status])
+		}
+		if err := w.data.mkdir(at, "/s/0/p/a", "back", nfs.Attributes{Mode: 0o755, Owner: 1000, Group: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := w.do(rename); got.status != nfsv4.NFS4_OK || w.find("n/a") == nil || w.find("n/n") == nil {
+			t.Errorf("rename when it is back: %s", nfsv4.Nfsstat4_name[got.status])
+		}
+	})
+}
+
+// A rename replaces an empty directory. One that is missing may have data: a rename does not give it up.
+func TestAMissingDirectoryIsNotReplaced(t *testing.T) {
+	during(t, func(w *world) {
+		at := w.lose("p/a")
+		if got := w.do(request{op: "rename", path: "p/full", to: "p/a"}); got.status != nfsv4.NFS4ERR_EXIST {
+			t.Errorf("rename: %s", nfsv4.Nfsstat4_name[got.status])
+		}
+		if o := w.find("p/a"); o == nil || o.State() != internalv1.DirectoryMissing {
+			t.Error("it was given up")
+		}
+		if err := w.data.mkdir(at, "/s/0/p/a", "back", nfs.Attributes{Mode: 0o755, Owner: 1000, Group: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		if left := w.layout(); left["p/a"] != "back" || left["p/full"] != "data" {
+			t.Errorf("there is %v", left)
+		}
+	})
 }

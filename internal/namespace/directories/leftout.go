@@ -28,11 +28,14 @@ func whyUnrecordable(path string) string {
 	if !utf8.ValidString(path) {
 		return "its name is not UTF-8"
 	}
-	if n := utf8.RuneCountInString(path); n > maxPath {
-		return fmt.Sprintf("its path has %d characters, and can have %d", n, maxPath)
+	if isTooLong(path) {
+		return fmt.Sprintf("its path has %d characters, and can have %d", utf8.RuneCountInString(path), maxPath)
 	}
 	return ""
 }
+
+// isTooLong reports whether a path has more characters than a ShareDirectory holds.
+func isTooLong(path string) bool { return utf8.RuneCountInString(path) > maxPath }
 
 // leaveOut records a directory that clients don't see because it can't have a ShareDirectory. The inventory continues.
 func (s *scanResult) leaveOut(volume int32, path, why string) {

@@ -53,6 +53,9 @@ func (s *Service) mkdir(ctx context.Context, req operations.MkdirRequest) (tree.
 	rel := strings.TrimPrefix(req.Parent.Rel+"/"+req.Name, "/")
 	spec := s.newSpec(req)
 	var status nfsv4.Nfsstat4
+	if isTooLong(rel) {
+		return tree.Entry{}, nfsv4.NFS4ERR_NAMETOOLONG
+	}
 	if !share.Inventoried {
 		return tree.Entry{}, nfsv4.NFS4ERR_DELAY // A data server may have a directory of this name.
 	}

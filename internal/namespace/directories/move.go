@@ -3,6 +3,7 @@ package directories
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,22 +32,48 @@ const (
 // of the new name is made first, so that the leader knows about the rename. After that there is no way back, because
 // some directories may have moved.
 func (s *Service) moveTree(ctx context.Context, entry *tree.Entry, rel string) (status nfsv4.Nfsstat4, begun bool) {
-	for _, r := range s.Tree.AllBelow(entry.Share.Name, entry.Rel) {
-		if server, ok := s.Tree.Server(r.Server); r.Server != "" && (!ok || !server.Serves[r.Share] || s.Reachable != nil && !s.Reachable(r.Server)) {
-			s.Log.Info("a directory is not renamed before all data servers answer that have directories below it", "path", entry.Path, "server", r.Server)
-			return nfsv4.NFS4ERR_DELAY, false
-		}
-	}
 	// The usual timeout is for one directory.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), moveTimeout)
 	defer cancel()
 	return s.move(ctx, entry.Share, entry.Rel, rel, root)
 }
 
+// mayMove is the status of a rename before anything is done for it.
+func (s *Service) mayMove(entry *tree.Entry, rel string) nfsv4.Nfsstat4 {
+	if isTooLong(rel) {
+		return nfsv4.NFS4ERR_NAMETOOLONG
+	}
+	if entry.Junction() {
+		return nfsv4.NFS4_OK
+	}
+	for _, r := range s.Tree.AllBelow(entry.Share.Name, entry.Rel) {
+		if r.State == internalv1.DirectoryMissing {
+			s.Log.Info("a directory is not renamed before all directories below it are back or given up", "path", entry.Path, "missing", r.Path)
+			return nfsv4.NFS4ERR_DELAY
+		}
+		if server, ok := s.Tree.Server(r.Server); r.Server != "" && (!ok || !server.Serves[r.Share] || s.Reachable != nil && !s.Reachable(r.Server)) {
+			s.Log.Info("a directory is not renamed before all data servers answer that have directories below it", "path", entry.Path, "server", r.Server)
+			return nfsv4.NFS4ERR_DELAY
+		}
+	}
+	if s.becomeTooLong(entry.Share.Name, entry.Rel, rel) {
+		return nfsv4.NFS4ERR_NAMETOOLONG
+	}
+	return nfsv4.NFS4_OK
+}
+
+// becomeTooLong reports whether something below a directory would get a path that no ShareDirectory holds.
+func (s *Service) becomeTooLong(share, from, to string) bool {
+	return slices.ContainsFunc(s.Tree.AllBelow(share, from), func(r *tree.Directory) bool { return isTooLong(to + r.Path[len(from):]) })
+}
+
 // move renames a directory with everything below it, and continues an earlier try. begun: its directories may be
 // locked.
 func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, creds nfs.Credentials) (status nfsv4.Nfsstat4, begun bool) {
 	what := "move " + from + " of share " + share.Name
+	if isTooLong(to) {
+		return nfsv4.NFS4ERR_NAMETOOLONG, false
+	}
 	old, err := s.get(ctx, share.Name, from)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -79,6 +106,9 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 	case !known:
 		s.unlock(ctx, old)
 		return nfsv4.NFS4ERR_DELAY, false
+	case !ours && s.becomeTooLong(share.Name, from, to):
+		s.unlock(ctx, old)
+		return nfsv4.NFS4ERR_NAMETOOLONG, false
 	}
 	defer func() {
 		if begun && status == nfsv4.NFS4ERR_DELAY {
@@ -111,21 +141,26 @@ func (s *Service) move(ctx context.Context, share *tree.Share, from, to string, 
 	case status == nfsv4.NFS4ERR_DELAY, status == nfsv4.NFS4ERR_STALE && ours: // Something may have moved already.
 		return nfsv4.NFS4ERR_DELAY, true
 	default:
-		if err := s.drop(ctx, next); err != nil {
-			s.Log.Warn("a rename that was refused is left to the leader", "share", share.Name, "path", from, "error", err)
-			return status, false
-		}
-		s.unlock(ctx, old)
-		if status == nfsv4.NFS4ERR_STALE {
-			// This server may show that directory still, and it may stay. Linux walks the path again only once.
-			status = nfsv4.NFS4ERR_DELAY
-		}
-		return status, false
+		return s.takeBack(ctx, old, next, status), false
 	}
 	if err := s.endRename(ctx, old, next, &was); err != nil {
 		return s.status(what, err), true
 	}
 	return nfsv4.NFS4_OK, true
+}
+
+// takeBack ends a rename that was refused, and gives its status.
+func (s *Service) takeBack(ctx context.Context, old, next *internalv1.ShareDirectory, status nfsv4.Nfsstat4) nfsv4.Nfsstat4 {
+	if err := s.drop(ctx, next); err != nil {
+		s.Log.Warn("a rename that was refused is left to the leader", "share", old.Spec.FileShareRef.Name, "path", old.Spec.Path, "error", err)
+		return status
+	}
+	s.unlock(ctx, old)
+	if status == nfsv4.NFS4ERR_STALE {
+		// This server may show that directory still, and it may stay. Linux walks the path again only once.
+		return nfsv4.NFS4ERR_DELAY
+	}
+	return status
 }
 
 // carryOut renames a directory for which both names are locked. NFS4ERR_STALE: the directory of the new name is gone, or is about to go.
@@ -216,7 +251,7 @@ func (s *Service) moveKids(ctx context.Context, share *tree.Share, from, to stri
 			group.Go(func() error {
 				status, _ := s.move(inner, share, kid.Path, to+kid.Path[len(from):], root)
 				switch status {
-				case nfsv4.NFS4ERR_EXIST:
+				case nfsv4.NFS4ERR_EXIST, nfsv4.NFS4ERR_NAMETOOLONG:
 					stay.Add(1)
 					return nil
 				case nfsv4.NFS4_OK, nfsv4.NFS4ERR_DELAY, nfsv4.NFS4ERR_NOENT:
@@ -229,7 +264,7 @@ func (s *Service) moveKids(ctx context.Context, share *tree.Share, from, to stri
 			s.Log.Warn("a directory can't be moved with the one above it, and is tried again", "share", share.Name, "error", err)
 		}
 		if int(stay.Load()) == len(kids) {
-			// They were made under the old name after others with their names had moved. They stay.
+			// They were made under the old name after others with their names had moved, or have no room for the new name. They stay.
 			s.Log.Warn("directories that were made in a directory while it was renamed stay under its old name", "share", share.Name, "path", from)
 			return nfsv4.NFS4_OK
 		}

@@ -52,10 +52,20 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		return nfsv4.NFS4ERR_DELAY // one of the names is being changed
 	}
 	var begun bool
-	var status nfsv4.Nfsstat4
+	status := s.mayMove(&entry, rel)
+	switch {
+	case status == nfsv4.NFS4ERR_DELAY && resumes:
+		s.attempts.put(key, renamedSpec(old).Identity, s.Clock.Now())
+		return status
+	case status != nfsv4.NFS4_OK && !resumes:
+		return status
+	}
 	for range replaceTries {
 		if target, ok := s.Tree.Lookup(parent.ID, name); ok && target.Directory != nil && target.Directory.Shown() {
 			// rename(2) replaces an empty directory. Here that takes two steps, and a crash between them leaves the name free.
+			if s.isMissing(ctx, entry.Share, rel) {
+				return nfsv4.NFS4ERR_EXIST // It is not known to be empty. Only rmdir gives it up.
+			}
 			if status := s.rmdir(ctx, target, caller); status != nfsv4.NFS4_OK && status != nfsv4.NFS4ERR_NOENT {
 				return inTheWay(status)
 			}
@@ -105,6 +115,12 @@ func (s *Service) renamed(ctx context.Context, share *tree.Share, from, to strin
 		s.attempts.take(key)
 	}
 	return status
+}
+
+// isMissing reports whether a directory is missing, as far as the API answers.
+func (s *Service) isMissing(ctx context.Context, share *tree.Share, rel string) bool {
+	o, err := s.get(ctx, share.Name, rel)
+	return err == nil && o.State() == internalv1.DirectoryMissing
 }
 
 // replaceTries is how many directories of the new name are removed that others make one after the other.
