@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,9 @@ import (
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -303,6 +307,32 @@ func TestAShareTakesAsManyDirectoriesAsItMayHave(t *testing.T) {
 	if err := mkdir("newer"); err != nil {
 		t.Errorf("after a removal: %v", err)
 	}
+}
+
+// A ResourceQuota of the FileServer's Kubernetes namespace can bound ShareDirectories, too. A mkdir beyond it fails as one beyond Howdah's own limits does.
+func TestAMkdirEndsAtAResourceQuota(t *testing.T) {
+	w := newWorld(t, 1)
+	w.share("data", 1)
+	mount := w.mount(w.serve("a"))
+	few := corev1.ResourceList{"count/sharedirectories.internal.howdah.io": resource.MustParse("0")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "few"}, Spec: corev1.ResourceQuotaSpec{Hard: few}}
+	w.create(quota)
+	quota.Status = corev1.ResourceQuotaStatus{Hard: few, Used: few}
+	if err := w.api.Status().Update(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	err := asKernelsDo(func() error { return mount.Mkdir(ctx, user, "/data/new", nfs.MkdirOptions{Mode: 0o755}) })
+	if !nfs.IsStatus(err, nfsv4.NFS4ERR_DQUOT) {
+		t.Errorf("mkdir: %v, want NFS4ERR_DQUOT", err)
+	}
+	if err := w.api.Delete(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("it is made without the quota", func() bool {
+		return asKernelsDo(func() error { return mount.Mkdir(t.Context(), user, "/data/new", nfs.MkdirOptions{Mode: 0o755}) }) == nil
+	})
 }
 
 // This is what makes everything that comes after mkdir work with Linux (operations/fresh.go, test/kernels).

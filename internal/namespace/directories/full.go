@@ -2,6 +2,7 @@ package directories
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
@@ -47,4 +48,9 @@ func (s *Service) full(share *tree.Share) bool {
 			"share", share.Name, "limit", string(full))
 	}
 	return true
+}
+
+// isOverQuota reports whether the API refuses an object because of a ResourceQuota of its Kubernetes namespace. It says so in words only.
+func isOverQuota(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota")
 }

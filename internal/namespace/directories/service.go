@@ -144,8 +144,13 @@ func (s *Service) status(what string, err error) nfsv4.Nfsstat4 {
 			return answered.Status
 		}
 	}
-	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+	switch {
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
 		return nfsv4.NFS4ERR_INVAL
+	case isOverQuota(err):
+		s.Log.Warn("a client is refused (disk quota exceeded), because a ResourceQuota of the FileServer's Kubernetes namespace allows no more ShareDirectories: raise it",
+			"what", what, "error", err)
+		return nfsv4.NFS4ERR_DQUOT
 	}
 	s.Log.Warn("a directory could not be changed; the client tries again", "what", what, "error", err)
 	return nfsv4.NFS4ERR_DELAY
