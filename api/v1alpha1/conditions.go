@@ -148,6 +148,8 @@ const (
 	// ReasonHostPortsTaken: a data server has no node on whose network its ports are free
 	// (spec.network.hostNetwork). The message has the ports.
 	ReasonHostPortsTaken = "HostPortsTaken"
+	// ReasonNodeAddressMissing: the node of a data server has no address in spec.network.hostNetwork.addressesIn.
+	ReasonNodeAddressMissing = "NodeAddressMissing"
 	// ReasonServersShareNodes: all data servers serve, but some share a node, because there are fewer eligible nodes
 	// than spec.replicas.
 	ReasonServersShareNodes = "ServersShareNodes"
@@ -341,6 +343,7 @@ var needsUser = map[string]bool{
 	ReasonVolumeRefused:             true,
 	ReasonTooFewNodes:               true,
 	ReasonHostPortsTaken:            true,
+	ReasonNodeAddressMissing:        true,
 	ReasonScaleInRefused:            true,
 	ReasonRolloutStopped:            true,
 	ReasonTooManyNodeNetworks:       true,

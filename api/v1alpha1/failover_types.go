@@ -91,6 +91,15 @@ type ServerFailover struct {
 	// +required
 	NodeName string `json:"nodeName,omitempty"`
 
+	// networkAddresses are the addresses of that node to which the server's Service led
+	// (spec.network.hostNetwork.addressesIn). Clients there are lost with it.
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	// +listType=atomic
+	// +optional
+	NetworkAddresses []string `json:"networkAddresses,omitempty"`
+
 	// podUID is the UID of the pod that ran there.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64

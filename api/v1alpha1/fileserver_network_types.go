@@ -35,6 +35,21 @@ type HostNetwork struct {
 	// +kubebuilder:validation:XValidation:rule="self + 4 < 30000 || self > 32767",message="firstPort and the four ports after it must not be among 30000 to 32767, which are Kubernetes' ports for Services of type NodePort: use the default 20490, or another one below 29996"
 	// +optional
 	FirstPort int32 `json:"firstPort,omitempty"`
+
+	// addressesIn are networks, such as 10.20.0.0/16: the Service of each data server leads to its node's address in
+	// them, and not to the address that Kubernetes has of the node. Files then take the node's network card there. The
+	// first network in which the node has an address counts. In a list with IPv4 and IPv6 the node needs an address of
+	// both. A data server on a node without such an address waits. Clients on nodes come from the nodes' addresses in
+	// these networks, so spec.additionalNodeNetworks must have them.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=4
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) && cidr(c) == cidr(c).masked())",message="addressesIn must be networks without bits of hosts, such as 10.20.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, !isCIDR(c) || cidr(c).ip().isGlobalUnicast())",message="addressesIn can't have loopback, link-local and multicast networks, nor 0.0.0.0: name the network that joins the nodes"
+	// +listType=atomic
+	// +optional
+	AddressesIn []string `json:"addressesIn,omitempty"`
 }
 
 // LoadBalancer describes the Services of type LoadBalancer. They have externalTrafficPolicy Local, so that servers see

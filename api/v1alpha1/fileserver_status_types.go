@@ -112,6 +112,13 @@ type FileServerServerStatus struct {
 	// +optional
 	Address string `json:"address,omitempty"`
 
+	// nodeAddress is the address of the server's node to which its Service leads
+	// (spec.network.hostNetwork.addressesIn). Unset: it leads to the pod's address, or to none at the moment.
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	// +optional
+	NodeAddress string `json:"nodeAddress,omitempty"`
+
 	// outsideAddresses are the addresses or host names of the server in referrals for clients outside the cluster
 	// (spec.network.loadBalancer).
 	// +listType=atomic

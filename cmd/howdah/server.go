@@ -31,12 +31,20 @@ func ownNode(options dataserver.Options) []netip.Addr {
 
 func newServerCommand() *cobra.Command {
 	var options dataserver.Options
+	var addressesIn []string
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run a data server: the supervisor and ganesha, configured from a DataServer",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			options.Log = newLog(slog.LevelInfo)
+			for _, text := range addressesIn {
+				network, err := netip.ParsePrefix(text)
+				if err != nil {
+					return fmt.Errorf("reading --%s: %w", serverpod.FlagAddressesIn, err)
+				}
+				options.AddressesIn = append(options.AddressesIn, network)
+			}
 			config, err := ctrl.GetConfig()
 			if err != nil {
 				return fmt.Errorf("finding the API server: %w", err)
@@ -59,5 +67,6 @@ func newServerCommand() *cobra.Command {
 		"root directory of ganesha, with volumes and run directory in it; unset: this process's")
 	flags.StringVar(&options.PodUID, "pod-uid", os.Getenv(serverpod.EnvPodUID), "UID of the pod to report ($"+serverpod.EnvPodUID+")")
 	flags.Int32Var(&options.FirstPort, serverpod.FlagFirstPort, 0, "first of the ports on the node's network; unset: the pod has a network of its own")
+	flags.StringSliceVar(&addressesIn, serverpod.FlagAddressesIn, nil, "networks in which the data server is reached at its node's address; unset: at the pod's")
 	return command
 }

@@ -117,6 +117,7 @@ func TestWhatKstatusMakesOfEachReason(t *testing.T) {
 		v1alpha1.ReasonExpansionRefused:         "Failed",
 		v1alpha1.ReasonTooFewNodes:              "Failed",
 		v1alpha1.ReasonHostPortsTaken:           "Failed",
+		v1alpha1.ReasonNodeAddressMissing:       "Failed",
 		v1alpha1.ReasonScaleInRefused:           "Failed",
 		v1alpha1.ReasonInUse:                    "Failed",
 		v1alpha1.ReasonPathConflict:             "Failed",

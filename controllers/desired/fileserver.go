@@ -51,6 +51,10 @@ type FileServerInput struct {
 	OutsideReplaced map[string]bool
 	// WaitingRooms are the addresses of namespace servers at which clients of data servers without a pod can wait.
 	WaitingRooms []netip.Addr
+	// AddressesIn are the networks in which the nodes of data servers have the addresses to which Services lead. None: they lead to pods'.
+	AddressesIn []netip.Prefix
+	// NodeEndpoints are the data servers whose Services lead to addresses of nodes, and to which.
+	NodeEndpoints map[string]NodeEndpoint
 	// Starting are, by data server, the addresses of pods that do not serve yet, and hold their clients' connections until they do.
 	Starting map[string]netip.AddrPort
 	// CertificatesLost is how often the certificates of this FileServer were lost and replaced.
@@ -89,6 +93,9 @@ func FileServer(in FileServerInput) []runtime.ApplyConfiguration {
 		if slice := waitingRoomSlice(in, ordinal); slice != nil {
 			children = append(children, slice)
 		}
+	}
+	for _, slice := range NodeAddressSlices(in) {
+		children = append(children, slice)
 	}
 	if in.NetworkPolicies != nil {
 		// Before the pods that they are for.

@@ -8,17 +8,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8slabels "k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/backend/ceph"
 	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -26,7 +30,7 @@ var images = Images{Server: "example.org/howdah-server:1", Howdah: "example.org/
 
 func TestFileServerChildren(t *testing.T) {
 	// By name, and the StorageClass of the claims, whose templates keep the size that the StatefulSet was made with.
-	classes := map[string]string{"fileserver-smallest": "local", "fileserver-everything": "fast", "fileserver-host-network": "local"}
+	classes := map[string]string{"fileserver-smallest": "local", "fileserver-everything": "fast", "fileserver-host-network": "local", "fileserver-on-node-address": "local"}
 	tests := map[string]FileServerInput{
 		"fileserver-smallest": {
 			FileServer: builders.FileServer("lab", "one").UID("6b1f").Build(),
@@ -89,6 +93,7 @@ func TestFileServerChildren(t *testing.T) {
 		NetworkPolicies: &NetworkPolicies{OperatorNamespace: "howdah-system"},
 		Clients:         []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")},
 	}
+	tests["fileserver-on-node-address"] = onNodeAddresses(images)
 	provisioned := tests["fileserver-ceph"]
 	provisioned.FileServer = builders.FileServer("ml", "training").UID("7c2e").Replicas(1).Provisioned().NodeSelector("ceph", "near").Build()
 	tests["fileserver-provisioned"] = provisioned
@@ -99,6 +104,105 @@ func TestFileServerChildren(t *testing.T) {
 			withClaims(&input, classes[name])
 		}
 		t.Run(name, func(t *testing.T) { golden(t, name, FileServer(input)) })
+	}
+}
+
+// onNodeAddresses has a data server that serves at its node's second address, one that ends there, one without a pod, and one whose pod is
+// still reached at its own address. One starts: its clients wait with it.
+func onNodeAddresses(images Images) FileServerInput {
+	servers := []string{"training-0", "training-1", "training-2", "training-3"}
+	in := FileServerInput{
+		FileServer: builders.FileServer("ml", "training").UID("7c2e").Replicas(4).LoadBalancer(v1alpha1.LoadBalancer{}).HostNetwork(20500, "10.20.0.0/16", "fd00:20::/64").Build(),
+		Images:     images, Replicas: 4,
+		Addresses:     map[string]string{"training": "10.0.0.9"},
+		WaitingRooms:  []netip.Addr{netip.MustParseAddr("10.244.1.7")},
+		NodeNetworks:  []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")},
+		AddressesIn:   []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16"), netip.MustParsePrefix("fd00:20::/64")},
+		NodeEndpoints: map[string]NodeEndpoint{"training-2": {}},
+	}
+	for i, server := range servers {
+		in.Addresses[server] = fmt.Sprintf("10.0.0.1%d", i)
+		if i > 1 {
+			continue
+		}
+		pod := onNodeAddress(server, "10.20.0.0/16,fd00:20::/64")
+		if i == 1 {
+			pod.DeletionTimestamp = &metav1.Time{}
+		}
+		in.NodeEndpoints[server] = NodeEndpoint{Address: netip.MustParseAddr(fmt.Sprintf("10.20.0.1%d", i)), Pod: pod, IsServing: true}
+	}
+	in.Starting = map[string]netip.AddrPort{"training-1": netip.MustParseAddrPort("10.20.0.11:20500")}
+	return in
+}
+
+// onNodeAddress is the pod of a data server that is reached at an address of its node in networks.
+func onNodeAddress(name, networks string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID("uid-of-" + name)},
+		Spec: corev1.PodSpec{NodeName: "node-of-" + name, Containers: []corev1.Container{{
+			Args: []string{"server", "--first-port=20500", "--addresses-in=" + networks},
+			Ports: []corev1.ContainerPort{
+				{Name: naming.PortNFSOnNode, ContainerPort: 20500}, {Name: naming.PortNFSTLSOnNode, ContainerPort: 20501}, {Name: naming.PortMetrics, ContainerPort: 20502},
+			},
+		}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	}
+}
+
+func TestAServiceLeadsToTheReportedAddressOfThePodsNode(t *testing.T) {
+	const v4, v6 = discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6
+	for name, tc := range map[string]struct {
+		change func(pod *corev1.Pod, status *internalv1.DataServerStatus)
+		family discoveryv1.AddressType
+		want   string
+	}{
+		"it serves":          {nil, v4, "10.20.0.11 ready serving"},
+		"it serves, by IPv6": {nil, v6, "fd00:20::11 ready serving"},
+		"it is not ready": {func(p *corev1.Pod, _ *internalv1.DataServerStatus) {
+			p.Status.Conditions[0].Status = corev1.ConditionFalse
+		}, v4, "10.20.0.11"},
+		"it ends":                   {func(p *corev1.Pod, _ *internalv1.DataServerStatus) { p.DeletionTimestamp = &metav1.Time{} }, v4, "10.20.0.11 serving terminating"},
+		"its program has ended":     {func(p *corev1.Pod, _ *internalv1.DataServerStatus) { p.Status.Phase = corev1.PodFailed }, v4, "nowhere"},
+		"the pod before reported":   {func(_ *corev1.Pod, s *internalv1.DataServerStatus) { s.PodUID = "uid-0" }, v4, "nowhere"},
+		"an older release reported": {func(_ *corev1.Pod, s *internalv1.DataServerStatus) { s.PodUID = "" }, v4, "nowhere"},
+		"nothing is reported":       {func(_ *corev1.Pod, s *internalv1.DataServerStatus) { s.NetworkAddresses = nil }, v4, "nowhere"},
+		"another network's":         {func(_ *corev1.Pod, s *internalv1.DataServerStatus) { s.NetworkAddresses = []string{"10.21.0.11"} }, v4, "nowhere"},
+		"the API server's":          {func(_ *corev1.Pod, s *internalv1.DataServerStatus) { s.NetworkAddresses = []string{"10.96.0.1"} }, v4, "nowhere"},
+		"no address":                {func(_ *corev1.Pod, s *internalv1.DataServerStatus) { s.NetworkAddresses = []string{"node-a"} }, v4, "nowhere"},
+		"loopback": {func(p *corev1.Pod, s *internalv1.DataServerStatus) {
+			p.Spec.Containers[0].Args = []string{"--addresses-in=127.0.0.0/8"}
+			s.NetworkAddresses = []string{"127.0.0.1"}
+		}, v4, "nowhere"},
+		"the pod was given none": {func(p *corev1.Pod, _ *internalv1.DataServerStatus) { p.Spec.Containers[0].Args = []string{"server"} }, v4, "nowhere"},
+		"another flag has a network": {func(p *corev1.Pod, _ *internalv1.DataServerStatus) {
+			p.Spec.Containers[0].Args = []string{"--volumes-root=10.20.0.0/16"}
+		}, v4, "nowhere"},
+		"a family that it lacks": {func(_ *corev1.Pod, s *internalv1.DataServerStatus) { s.NetworkAddresses = s.NetworkAddresses[:1] }, v6, "nowhere"},
+	} {
+		pod := onNodeAddress("training-0", "10.20.0.0/16,fd00:20::/64")
+		status := internalv1.DataServerStatus{PodUID: string(pod.UID), NetworkAddresses: []string{"10.20.0.11", "fd00:20::11"}}
+		if tc.change != nil {
+			tc.change(pod, &status)
+		}
+		slice, got := NodeAddressSlice(builders.FileServer("ml", "training").Build(), "training-0", tc.family, NodeEndpointOf(pod, &status, tc.family)), "nowhere"
+		for _, endpoint := range slice.Endpoints {
+			got = endpoint.Addresses[0]
+			if *endpoint.Conditions.Ready {
+				got += " ready"
+			}
+			if *endpoint.Conditions.Serving {
+				got += " serving"
+			}
+			if *endpoint.Conditions.Terminating {
+				got += " terminating"
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: it leads to %s, want %s", name, got, tc.want)
+		}
+	}
+	if got := NodeEndpointOf(nil, &internalv1.DataServerStatus{NetworkAddresses: []string{"10.20.0.11"}}, v4); got != (NodeEndpoint{}) {
+		t.Errorf("without a pod it leads to %v", got)
 	}
 }
 

@@ -90,7 +90,7 @@ func outside(in FileServerInput) (children []runtime.ApplyConfiguration) {
 // which know by it that a client came from outside (operations.DoorOutside). It has affinity as NamespaceService has.
 func outsideNamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 	selector := naming.SelectNamespaceServers(in.name())
-	service := outsideService(in, naming.NamespaceService(in.name()), labels(selector), selector, portNFSOutside)
+	service := outsideService(in, naming.NamespaceService(in.name()), labels(selector), selector, portNFSOutside, portNFSOutside)
 	service.Spec.
 		WithSessionAffinity(corev1.ServiceAffinityClientIP).
 		WithSessionAffinityConfig(corev1ac.SessionAffinityConfig().
@@ -101,14 +101,19 @@ func outsideNamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfigura
 // outsideDataServerService leads to one data server, with the port for clients alone.
 func outsideDataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApplyConfiguration {
 	server, meta, selector := dataServerSelection(in, ordinal)
-	service := outsideService(in, server, meta, selector, portNFS)
+	target := portNFS
+	if _, is := in.NodeEndpoints[server]; is {
+		// Who comes from outside has come to the pod's node already (externalTrafficPolicy): the pod's own address is as near.
+		target = naming.PortNFSOnNode
+	}
+	service := outsideService(in, server, meta, selector, portNFS, target)
 	service.Spec.WithPublishNotReadyAddresses(false)
 	return service
 }
 
 // outsideService has externalTrafficPolicy Local: another would replace the addresses of clients by those of nodes, which
 // access rules and the limits of each address go by.
-func outsideService(in FileServerInput, inside string, own, selector map[string]string, port string) *corev1ac.ServiceApplyConfiguration {
+func outsideService(in FileServerInput, inside string, own, selector map[string]string, port, target string) *corev1ac.ServiceApplyConfiguration {
 	balancer := in.FileServer.Spec.Network.LoadBalancer
 	meta := maps.Clone(balancer.Labels)
 	if meta == nil {
@@ -122,7 +127,7 @@ func outsideService(in FileServerInput, inside string, own, selector map[string]
 		WithAllocateLoadBalancerNodePorts(balancer.NodePorts != v1alpha1.NodePortsOmit).
 		WithLoadBalancerSourceRanges(balancer.SourceRanges...).
 		WithPorts(corev1ac.ServicePort().WithName(port).WithPort(v1alpha1.NFSPort).WithProtocol(corev1.ProtocolTCP).
-			WithTargetPort(intstr.FromString(port)))
+			WithTargetPort(intstr.FromString(target)))
 	if balancer.Class != "" {
 		spec.WithLoadBalancerClass(balancer.Class)
 	}

@@ -143,11 +143,14 @@ func applied[T any](part any) *T {
 }
 
 // dataServerPorts are the ports of a data server. On a node's network the API server makes each a port of the host, and the
-// scheduler gives no node two pods that want one.
-func dataServerPorts(network *v1alpha1.HostNetwork) []*corev1ac.ContainerPortApplyConfiguration {
-	numbers := naming.DataServerPorts(firstPort(network))
+// scheduler gives no node two pods that want one. onNode: the Service leads to an address of the node that is not the pod's (IsOnNodeAddress).
+func dataServerPorts(network *v1alpha1.HostNetwork, onNode bool) []*corev1ac.ContainerPortApplyConfiguration {
+	numbers, nfs, nfsTLS := naming.DataServerPorts(firstPort(network)), portNFS, portNFSTLS
+	if onNode {
+		nfs, nfsTLS = naming.PortNFSOnNode, naming.PortNFSTLSOnNode
+	}
 	ports := []*corev1ac.ContainerPortApplyConfiguration{
-		containerPort(portNFS, numbers.NFS), containerPort(portNFSTLS, numbers.NFSTLS),
+		containerPort(nfs, numbers.NFS), containerPort(nfsTLS, numbers.NFSTLS),
 		containerPort(portMetrics, numbers.Metrics), containerPort(portManager, numbers.Manager),
 	}
 	if network == nil {

@@ -46,7 +46,8 @@ func NamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 // ganesha restarts in place (serverpod.ReadyAllowance), and to the namespace servers' waiting rooms (waitingRoomSlice)
 // as soon as the pod terminates. Connections to a terminating pod would wait for a timeout of seconds.
 //
-// It finds the pod's ports by their names, so it leads to pods with a network of their own and to those on their nodes' networks.
+// It finds the pod's ports by their names, so it leads to pods with a network of their own and to those on their nodes' networks. It finds
+// none of NFS in pods that are reached at another address of their nodes: to those NodeAddressSlice leads.
 func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApplyConfiguration {
 	server, meta, selector := dataServerSelection(in, ordinal)
 	return corev1ac.Service(server, in.namespace()).

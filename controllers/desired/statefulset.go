@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -111,8 +113,19 @@ func dataServerPod(in FileServerInput, selector map[string]string) *corev1ac.Pod
 		// The names of Services, for which a pod on the node's network would ask the node's DNS.
 		pod.WithHostNetwork(true).WithDNSPolicy(corev1.DNSClusterFirstWithHostNet)
 		container.WithArgs(fmt.Sprintf("--%s=%d", serverpod.FlagFirstPort, network.FirstPort))
+		if len(in.AddressesIn) > 0 {
+			container.WithArgs("--" + serverpod.FlagAddressesIn + "=" + joinNetworks(in.AddressesIn))
+		}
 	}
 	return pod.WithContainers(container)
+}
+
+func joinNetworks(networks []netip.Prefix) string {
+	texts := make([]string, 0, len(networks))
+	for _, network := range networks {
+		texts = append(texts, network.String())
+	}
+	return strings.Join(texts, ",")
 }
 
 // dataServerUser is root only where the storage needs it.
@@ -140,7 +153,7 @@ func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfigurati
 		WithArgs(serverpod.Args...).
 		WithEnv(downwardEnv()...).
 		WithEnv(fieldEnv(serverpod.EnvPodUID, "metadata.uid")).
-		WithPorts(dataServerPorts(in.FileServer.Spec.Network.HostNetwork)...).
+		WithPorts(dataServerPorts(in.FileServer.Spec.Network.HostNetwork, len(in.AddressesIn) > 0)...).
 		// A server under full load answers late, and killing it then makes things worse: be slow to.
 		WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
 		// One failure counts, for the Service leads to the pod while it is ready, and a pod that ends must be left at once.

@@ -2,6 +2,7 @@ package fileserver
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -9,9 +10,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/requeue"
@@ -90,14 +95,114 @@ func (o *observed) starting(replicas int32) map[string]netip.AddrPort {
 		if pod == nil || pod.DeletionTimestamp != nil || podReady(pod) || hasRestarted(pod) || !o.isNodeReady(pod.Spec.NodeName) || dataServer.Status.PodUID != string(pod.UID) || !dataServer.HoldsPort() {
 			continue
 		}
-		address, err := netip.ParseAddr(dataServer.Status.PodIP)
-		// The kubelet reports the addresses later; the report of a data server is not to lead its clients to another's pod then.
-		if err != nil || !address.IsGlobalUnicast() || len(pod.Status.PodIPs) > 0 && !slices.Contains(pod.Status.PodIPs, corev1.PodIP{IP: dataServer.Status.PodIP}) {
-			continue
+		address := podAddress(pod, &dataServer)
+		if desired.IsOnNodeAddress(pod) {
+			address = o.nodeEndpointOf(name).Address
 		}
-		found[name] = netip.AddrPortFrom(address, uint16(naming.DataServerPorts(dataServer.Status.FirstPort).NFS))
+		if address.IsValid() {
+			found[name] = netip.AddrPortFrom(address, uint16(naming.DataServerPorts(dataServer.Status.FirstPort).NFS))
+		}
 	}
 	return found
+}
+
+// podAddress is that which a data server reports of its pod; invalid if the pod doesn't have it. The kubelet reports the addresses later; the
+// report of a data server is not to lead its clients to another's pod then.
+func podAddress(pod *corev1.Pod, dataServer *internalv1.DataServer) netip.Addr {
+	address, err := netip.ParseAddr(dataServer.Status.PodIP)
+	if err != nil || !address.IsGlobalUnicast() || len(pod.Status.PodIPs) > 0 && !slices.Contains(pod.Status.PodIPs, corev1.PodIP{IP: dataServer.Status.PodIP}) {
+		return netip.Addr{}
+	}
+	return address
+}
+
+// addressesIn are the networks of spec.network.hostNetwork.addressesIn. If none of them has the family of the Services, which lead to no other,
+// they don't count.
+func (o *observed) addressesIn() (networks []netip.Prefix, refused *metav1.Condition) {
+	if o.fileServer.Spec.Network.HostNetwork == nil {
+		return nil, nil
+	}
+	for _, text := range o.fileServer.Spec.Network.HostNetwork.AddressesIn {
+		if network, err := netip.ParsePrefix(text); err == nil { // The schema takes nothing else.
+			networks = append(networks, network)
+		}
+	}
+	service, err := netip.ParseAddr(o.addresses()[naming.NamespaceService(o.fileServer.Name)])
+	if err != nil || len(networks) == 0 || slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Addr().Is4() == service.Is4() }) {
+		return networks, nil
+	}
+	family := desired.Family(service)
+	condition := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInvalidSpec, fmt.Sprintf(
+		"spec.network.hostNetwork.addressesIn has no %[1]s network, and Services have %[1]s addresses here: add the %[1]s network that joins the nodes, or remove "+
+			"addressesIn; until then Services lead to the addresses that Kubernetes has of the nodes", family))
+	return nil, &condition
+}
+
+// nodeEndpoints are the data servers whose Services lead to addresses of their nodes, and to which. What Kubernetes makes of a pod goes by the
+// pod; while there is none, it is by what is specified. faults are why some lead nowhere although their pods are ready.
+func (o *observed) nodeEndpoints(replicas int32, networks []netip.Prefix) (endpoints map[string]desired.NodeEndpoint, faults map[string]string) {
+	endpoints, faults = map[string]desired.NodeEndpoint{}, map[string]string{}
+	at := map[netip.Addr]string{}
+	for ordinal := range replicas {
+		name := naming.DataServer(o.fileServer.Name, ordinal)
+		pod := o.podOf(name)
+		if pod == nil && len(networks) == 0 || pod != nil && !desired.IsOnNodeAddress(pod) {
+			continue
+		}
+		endpoint := o.nodeEndpointOf(name)
+		endpoints[name] = endpoint
+		if !endpoint.IsServing {
+			continue
+		}
+		other, isTaken := at[endpoint.Address]
+		if !isTaken {
+			at[endpoint.Address] = name
+			continue
+		}
+		// One of them would get the other's clients.
+		faults[name], faults[other] = sharedAddress(endpoint, endpoints[other], other), sharedAddress(endpoints[other], endpoint, name)
+	}
+	for name := range faults {
+		endpoints[name] = desired.NodeEndpoint{}
+	}
+	return endpoints, faults
+}
+
+// nodeEndpointOf is where the Service of a data server leads whose pod is reached at an address of its node.
+func (o *observed) nodeEndpointOf(name string) desired.NodeEndpoint {
+	service, err := netip.ParseAddr(o.addresses()[name])
+	if err != nil {
+		return desired.NodeEndpoint{}
+	}
+	status := o.dataServers[name].Status
+	return desired.NodeEndpointOf(o.podOf(name), &status, desired.Family(service))
+}
+
+func sharedAddress(one, other desired.NodeEndpoint, name string) string {
+	return fmt.Sprintf("nodes %s and %s both report the address %s, the second one for %s", one.Pod.Spec.NodeName, other.Pod.Spec.NodeName, one.Address, name)
+}
+
+// leadToNodes brings the EndpointSlices with addresses of nodes to what the pods are. It is apart from the other children, and before them:
+// clients follow these slices, so nothing that fails elsewhere may keep them as they are, and neither may a pause.
+func (r *Reconciler) leadToNodes(ctx context.Context, o *observed, in desired.FileServerInput) error {
+	wanted := desired.NodeAddressSlices(in)
+	for ordinal := range in.Replicas {
+		name := naming.DataServer(o.fileServer.Name, ordinal)
+		if _, stays := in.NodeEndpoints[name]; stays {
+			continue
+		}
+		// Its Service leads to its pod by now. The slice of before must lead nowhere until it is pruned.
+		for _, family := range []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6} {
+			var left discoveryv1.EndpointSlice
+			key := client.ObjectKey{Namespace: o.fileServer.Namespace, Name: naming.NodeAddress(name, family == discoveryv1.AddressTypeIPv6)}
+			if err := r.Get(ctx, key, &left); client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("EndpointSlice %s: reading it: %w", key, err)
+			} else if err == nil && left.DeletionTimestamp == nil && len(left.Endpoints) > 0 {
+				wanted = append(wanted, desired.NodeAddressSlice(o.fileServer, name, family, desired.NodeEndpoint{}))
+			}
+		}
+	}
+	return r.Applier.Apply(ctx, o.fileServer, apply.AllOwned(wanted...)...)
 }
 
 // hasRestarted tells whether the program of a pod has ended. The report may be that of the earlier one then, and the port may be closed.

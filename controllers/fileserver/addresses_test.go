@@ -10,12 +10,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -192,7 +194,12 @@ func TestClientsWaitAtAPodThatStartsAndHoldsItsPort(t *testing.T) {
 		"its container has ended": {ofPod(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}
 		}), "map[]"},
-		"its node is lost": {ofPod(func(p *corev1.Pod) { p.Spec.NodeName = "node-b" }), "map[]"},
+		"it is reached at its node's second address": {func(s *internalv1.DataServer, p *corev1.Pod) {
+			*p = *onNodeAddress("uid-1", false)
+			s.Status.FirstPort, s.Status.NetworkAddresses = 20490, []string{"10.20.0.11"}
+		}, "map[fs-0:10.20.0.11:20490]"},
+		"its second address is not known": {func(_ *internalv1.DataServer, p *corev1.Pod) { *p = *onNodeAddress("uid-1", false) }, "map[]"},
+		"its node is lost":                {ofPod(func(p *corev1.Pod) { p.Spec.NodeName = "node-b" }), "map[]"},
 	} {
 		server := internalv1.DataServer{Status: internalv1.DataServerStatus{PodIP: "10.1.0.1", PodUID: "uid-1"}}
 		starting := *pod(corev1.PodRunning, false)
@@ -203,6 +210,7 @@ func TestClientsWaitAtAPodThatStartsAndHoldsItsPort(t *testing.T) {
 		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
 		node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		o.nodes, o.dataServers["fs-0"], o.pods["fs-0"] = []corev1.Node{node}, server, starting
+		o.services["fs-0"] = corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.10"}}
 		if got := fmt.Sprint(o.starting(2)); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
@@ -238,5 +246,110 @@ func TestClientsThatAreNearAreWrittenOnlyForHotDirectoriesInCeph(t *testing.T) {
 		if got := fmt.Sprint(o.nearClients()); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
+	}
+}
+
+// onNodeAddress is the pod of a data server on node-a that is reached at the node's address in 10.20.0.0/16.
+func onNodeAddress(uid string, ready bool) *corev1.Pod {
+	p := pod(corev1.PodRunning, ready)
+	p.UID, p.Spec.NodeName, p.Status.PodIPs = types.UID(uid), "node-a", []corev1.PodIP{{IP: "10.1.0.1"}}
+	p.Spec.Containers = []corev1.Container{{
+		Args:  []string{"--addresses-in=10.20.0.0/16,fd00:20::/64"},
+		Ports: []corev1.ContainerPort{{Name: naming.PortNFSOnNode, ContainerPort: 20490}, {Name: naming.PortNFSTLSOnNode, ContainerPort: 20491}},
+	}}
+	return p
+}
+
+func TestServicesLeadToAddressesOfNodesByWhatThePodsAre(t *testing.T) {
+	const asked = "10.20.0.0/16"
+	for name, tc := range map[string]struct {
+		networks string
+		change   func(o *observed)
+		want     string
+		fault    string
+	}{
+		"both serve there": {asked, func(*observed) {}, "map[fs-0:10.20.0.11 fs-1:10.20.0.12]", ""},
+		"IPv6": {asked, func(o *observed) {
+			o.services["fs-1"] = corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: "fd00::11"}}
+		}, "map[fs-0:10.20.0.11 fs-1:fd00:20::12]", ""},
+		"one is still to change": {asked, func(o *observed) { o.pods["fs-1"] = *pod(corev1.PodRunning, true) }, "map[fs-0:10.20.0.11]", ""},
+		"one has no pod":         {asked, func(o *observed) { delete(o.pods, "fs-1") }, "map[fs-0:10.20.0.11 fs-1:nowhere]", ""},
+		"one has a new pod":      {asked, func(o *observed) { o.pods["fs-1"] = *onNodeAddress("uid-new", true) }, "map[fs-0:10.20.0.11 fs-1:nowhere]", ""},
+		"no Service yet":         {asked, func(o *observed) { delete(o.services, "fs-1") }, "map[fs-0:10.20.0.11 fs-1:nowhere]", ""},
+		"back, not changed yet":  {"", func(*observed) {}, "map[fs-0:10.20.0.11 fs-1:10.20.0.12]", ""},
+		"back, and between pods": {"", func(o *observed) { delete(o.pods, "fs-1") }, "map[fs-0:10.20.0.11]", ""},
+		"two nodes with one address": {asked, func(o *observed) {
+			o.report("fs-1", "10.20.0.11")
+		}, "map[fs-0:nowhere fs-1:nowhere]", "both report the address 10.20.0.11"},
+		"two nodes with one address, of which one is not ready": {asked, func(o *observed) {
+			o.report("fs-1", "10.20.0.11")
+			o.pods["fs-1"] = *onNodeAddress("uid-fs-1", false)
+		}, "map[fs-0:10.20.0.11 fs-1:10.20.0.11]", ""},
+	} {
+		o, d := world()
+		o.fileServer = builders.FileServer("ns", "fs").Replicas(2).HostNetwork(20490, asked).Build()
+		for i, server := range []string{"fs-0", "fs-1"} {
+			o.services[server] = corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: fmt.Sprintf("10.0.0.1%d", i)}}
+			o.pods[server] = *onNodeAddress("uid-"+server, true)
+			o.report(server, fmt.Sprintf("10.20.0.1%d", i+1), fmt.Sprintf("fd00:20::1%d", i+1))
+		}
+		tc.change(o)
+		var networks []netip.Prefix
+		if tc.networks != "" {
+			networks = append(networks, netip.MustParsePrefix(tc.networks))
+		}
+		d.input.NodeEndpoints, d.nodeFaults = o.nodeEndpoints(2, networks)
+		got := map[string]string{}
+		for server, at := range d.input.NodeEndpoints {
+			got[server] = strings.ReplaceAll(at.Address.String(), "invalid IP", "nowhere")
+		}
+		if fmt.Sprint(got) != tc.want {
+			t.Errorf("%s: %v, want %s", name, got, tc.want)
+		}
+		condition := serversCondition(d, reportServers(o, d), "")
+		if isFault := condition.Reason == v1alpha1.ReasonNodeAddressMissing; isFault != (tc.fault != "") || !strings.Contains(condition.Message, tc.fault) {
+			t.Errorf("%s: %s: %s", name, condition.Reason, condition.Message)
+		}
+	}
+}
+
+// report has a data server report addresses of its node.
+func (o *observed) report(server string, addresses ...string) {
+	known := o.dataServers[server]
+	known.Status.PodUID, known.Status.NetworkAddresses = "uid-"+server, addresses
+	o.dataServers[server] = known
+}
+
+func TestNetworksCountIfTheyHaveTheFamilyOfServices(t *testing.T) {
+	for name, tc := range map[string]struct {
+		service   string
+		networks  []string
+		want      string
+		isRefused bool
+	}{
+		"IPv4":                       {"10.0.0.9", []string{"10.20.0.0/16"}, "[10.20.0.0/16]", false},
+		"IPv6":                       {"fd00::9", []string{"fd00:20::/64"}, "[fd00:20::/64]", false},
+		"both":                       {"10.0.0.9", []string{"10.20.0.0/16", "fd00:20::/64"}, "[10.20.0.0/16 fd00:20::/64]", false},
+		"IPv6 beside Services' IPv4": {"10.0.0.9", []string{"fd00:20::/64"}, "[]", true},
+		"IPv4 beside Services' IPv6": {"fd00::9", []string{"10.20.0.0/16"}, "[]", true},
+		"no Service yet":             {"", []string{"fd00:20::/64"}, "[fd00:20::/64]", false},
+		"none":                       {"10.0.0.9", nil, "[]", false},
+	} {
+		o, d := world()
+		o.fileServer = builders.FileServer("ns", "fs").Replicas(2).HostNetwork(20490, tc.networks...).Build()
+		o.services["fs"] = corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: tc.service}}
+		networks, refused := o.addressesIn()
+		if fmt.Sprint(networks) != tc.want || (refused != nil) != tc.isRefused {
+			t.Errorf("%s: %v, %v", name, networks, refused)
+		}
+		d.familyMissing = refused
+		ready := readyCondition(o, d, nil, nil, nil)
+		if tc.isRefused && (ready.Reason != v1alpha1.ReasonInvalidSpec || !strings.Contains(ready.Message, "spec.network.hostNetwork.addressesIn has no IP")) {
+			t.Errorf("%s: %s: %s", name, ready.Reason, ready.Message)
+		}
+	}
+	o, _ := world()
+	if networks, refused := o.addressesIn(); networks != nil || refused != nil {
+		t.Errorf("without hostNetwork: %v, %v", networks, refused)
 	}
 }

@@ -53,6 +53,10 @@ type decision struct {
 	nodeAddresses int32
 	// tooManyNetworks is set if the nodes have more addresses than a DataServer can hold.
 	tooManyNetworks *metav1.Condition
+	// familyMissing is set if spec.network.hostNetwork.addressesIn does not count.
+	familyMissing *metav1.Condition
+	// nodeFaults are why Services that lead to addresses of nodes lead nowhere, by data server.
+	nodeFaults map[string]string
 	// ends is what to do about ends of data servers, by name.
 	ends map[string]endDecision
 }
@@ -69,6 +73,10 @@ func decide(o *observed, images desired.Images) decision {
 	networks, d.tooManyNetworks = limitNetworks(desired.NodeNetworks(addresses, o.fileServer.Spec.AdditionalNodeNetworks), internalv1.MaxNodeNetworks)
 	d.failover = failover.Decide(o.failoverInput())
 	d.rollout = rollout.Decide(o.rolloutInput(replicas))
+	var addressesIn []netip.Prefix
+	addressesIn, d.familyMissing = o.addressesIn()
+	var endpoints map[string]desired.NodeEndpoint
+	endpoints, d.nodeFaults = o.nodeEndpoints(replicas, addressesIn)
 	d.input = desired.FileServerInput{
 		FileServer:   o.fileServer,
 		Images:       images,
@@ -78,6 +86,9 @@ func decide(o *observed, images desired.Images) decision {
 		Addresses:    o.addresses(),
 		WaitingRooms: o.waitingRooms(),
 		Starting:     o.starting(replicas),
+
+		AddressesIn:   addressesIn,
+		NodeEndpoints: endpoints,
 
 		OutsideAddresses: o.outsideAddresses(),
 		OutsideReplaced:  o.outsideReplaced(replicas),

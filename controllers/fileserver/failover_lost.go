@@ -195,6 +195,11 @@ func (o *observed) lostNodeAddresses() map[string][]netip.Addr {
 			continue
 		}
 		addresses := desired.NodeAddresses(o.nodes[at : at+1])
+		for _, text := range record.NetworkAddresses {
+			if address, err := netip.ParseAddr(text); err == nil && !slices.Contains(addresses, address) {
+				addresses = append(addresses, address)
+			}
+		}
 		lost[name] = addresses[:min(len(addresses), maxLostAddresses)]
 	}
 	return lost

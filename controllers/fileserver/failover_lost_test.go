@@ -133,8 +133,8 @@ func TestClientsOfALostNodeAreNamedUntilGraceHasEnded(t *testing.T) {
 	stopped, serving, deletedNode, earlier, refused, off := fenced, fenced, fenced, fenced, fenced, fenced
 	stopped.StoppedTime, serving.ServingTime, deletedNode.NodeName, earlier.PodUID = at(11), at(30), "n9", "uid-before"
 	refused.Evidence, off.Evidence = v1alpha1.FailoverEvidenceNetworkFence, v1alpha1.FailoverEvidenceShutdownTaint
-	alive := fenced
-	alive.SinceTime = at(-30)
+	alive, second := fenced, fenced
+	alive.SinceTime, second.NetworkAddresses = at(-30), []string{"10.20.0.12", "10.0.0.2"}
 	for name, test := range map[string]struct {
 		record v1alpha1.ServerFailover
 		grace  metav1.ConditionStatus
@@ -147,6 +147,7 @@ func TestClientsOfALostNodeAreNamedUntilGraceHasEnded(t *testing.T) {
 		"no failover":                              {v1alpha1.ServerFailover{}, metav1.ConditionTrue, nil},
 		"detected, and not fenced":                 {v1alpha1.ServerFailover{NodeName: "n2", DetectedTime: at(8)}, metav1.ConditionTrue, nil},
 		"fenced":                                   {fenced, metav1.ConditionTrue, []string{"10.0.0.2", "10.244.2.0", "10.244.2.1"}},
+		"fenced, with an address that no Node has": {second, metav1.ConditionTrue, []string{"10.0.0.2", "10.244.2.0", "10.244.2.1", "10.20.0.12"}},
 		"stopped":                                  {stopped, metav1.ConditionTrue, nil},
 		"serving elsewhere, in grace":              {serving, metav1.ConditionFalse, []string{"10.0.0.2", "10.244.2.0", "10.244.2.1"}},
 		"serving elsewhere, and ended":             {serving, metav1.ConditionTrue, nil},

@@ -50,6 +50,9 @@ func (o *observed) reportFailover(name string, d decision) v1alpha1.ServerFailov
 			Count: record.Count + 1, Completed: record.Completed, NodeName: fence.Node, PodUID: fence.PodUID, Message: conditions.Shown(fence.Message, maxFailoverMessage),
 			SinceTime: &metav1.Time{Time: fence.Since}, DetectedTime: &metav1.Time{Time: fence.Requested},
 		}
+		if status := o.dataServers[name].Status; status.PodUID == fence.PodUID {
+			record.NetworkAddresses = status.NetworkAddresses // The next pod reports those of its own node.
+		}
 	}
 	if requested := (metav1.Time{Time: fence.Requested}); record.FencedTime == nil && !record.DetectedTime.Equal(&requested) {
 		// The request before was withdrawn.

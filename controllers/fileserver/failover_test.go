@@ -1,6 +1,7 @@
 package fileserver
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,8 +79,10 @@ func TestAFailoverIsReportedStepByStep(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, waits)
 		}
 	}
+	o.report("fs-2", "10.20.0.12")
 	d, record := o.decided(false)
-	if record.Count != 1 || record.NodeName != "n2" || record.PodUID != "uid-fs-2" || !record.DetectedTime.Equal(at(8)) || record.FencedTime != nil {
+	if record.Count != 1 || record.NodeName != "n2" || record.PodUID != "uid-fs-2" || !record.DetectedTime.Equal(at(8)) || record.FencedTime != nil ||
+		!slices.Equal(record.NetworkAddresses, []string{"10.20.0.12"}) {
 		t.Fatalf("requested: %+v", record)
 	}
 	expect("requested", "waiting for Ceph", d)
@@ -108,6 +111,7 @@ func TestAFailoverIsReportedStepByStep(t *testing.T) {
 	pod := o.pods["fs-2"]
 	pod.UID, pod.Spec.NodeName = "uid-next", "n0"
 	o.pods["fs-2"] = pod
+	o.report("fs-2", "10.20.0.10")
 	o.now = at(14).Time
 	d, record = o.decided(true)
 	if record.ServingTime != nil || len(d.failover.Delete) != 0 || !record.PodDeletedTime.Equal(at(10)) {

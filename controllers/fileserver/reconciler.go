@@ -121,6 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if r.NetworkPolicies != nil {
 		d.input.Clients = desired.ClientNetworks(o.shares, d.input.NodeNetworks)
 	}
+	led := r.leadToNodes(ctx, o, d.input)
 	var applied error
 	if applied = o.identityFault(); !paused && applied == nil {
 		// Before the DataServers get their tasks for it. What fails is tried again, and keeps nothing else from being applied.
@@ -140,6 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		lost := r.carryOutFailover(ctx, o, d.failover)
 		applied, d.deletedLost = errors.Join(applied, lost), lost == nil
 	}
+	applied = errors.Join(applied, led)
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())
 	written := apply.Status(ctx, r.Client, &fs, after)

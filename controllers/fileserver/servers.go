@@ -24,8 +24,8 @@ type serverReport struct {
 	waits  string
 	// refused: the API server refuses its pod.
 	refused bool
-	// lacksPorts: it waits for ports on a node's network.
-	lacksPorts bool
+	// lacksPorts: it waits for ports on a node's network; lacksAddress: for the node's address in another network.
+	lacksPorts, lacksAddress bool
 	// config is "" if the newest configuration is loaded, else how far it is.
 	config string
 }
@@ -41,6 +41,12 @@ func reportServers(o *observed, d decision) []serverReport {
 		r.status.LastFailover, r.status.FailoverRefusal = o.reportFailover(name, d), o.refusalOf(name, d.failover)
 		r.status.ServedBoot = o.servedBoot(name)
 		r.status.LastEnd = d.ends[name].status
+		if at := d.input.NodeEndpoints[name]; at.Address.IsValid() {
+			r.status.NodeAddress = at.Address.String()
+		}
+		if fault := d.nodeFaults[name]; fault != "" && r.status.State == v1alpha1.ServerServing {
+			r.status.State, r.waits, r.lacksAddress = v1alpha1.ServerUnavailable, fault, true
+		}
 		reports = append(reports, r)
 	}
 	return reports
@@ -67,7 +73,7 @@ func reportServer(o *observed, name string) serverReport {
 	r.status.Directories, r.status.Drain = &count, o.drainOf(name)
 	r.status.State, r.waits = o.stateOf(name).InAPI(), o.waitsOf(name)
 	r.status.RestartPending = dataServer.Status.RestartPending
-	r.refused, r.lacksPorts = o.refused[name] != "", o.lacksPorts(name)
+	r.refused, r.lacksPorts, r.lacksAddress = o.refused[name] != "", o.lacksPorts(name), o.lacksAddress(name)
 	if undone := o.describeUndone(name); undone != "" {
 		r.waits += "; " + undone
 	}
@@ -99,6 +105,9 @@ func (o *observed) waitsOf(name string) string {
 	running := pod != nil && pod.Status.Phase == corev1.PodRunning
 	if taken := portTaken(&dataServer, pod); taken != "" {
 		return taken // The kubelet starts such a container again and again.
+	}
+	if missing := reportedAs(internalv1.ReasonNodeAddressMissing, &dataServer, pod); missing != "" {
+		return missing
 	}
 	if unreachable := dataServer.Status.Unreachable; unreachable.SeenBy != "" {
 		// On a lost node a pod stays Running, and one that is to be stopped there never ends.
@@ -222,8 +231,13 @@ const schedulerOnPorts = "didn't have free ports"
 
 // portTaken is what a data server says of a port that another program of its node has; "" if it has all.
 func portTaken(dataServer *internalv1.DataServer, pod *corev1.Pod) string {
+	return reportedAs(internalv1.ReasonPortTaken, dataServer, pod)
+}
+
+// reportedAs is what a data server says if this pod of it reports a reason; "" if it reports another.
+func reportedAs(reason string, dataServer *internalv1.DataServer, pod *corev1.Pod) string {
 	reported := meta.FindStatusCondition(dataServer.Status.Conditions, v1alpha1.ConditionReady)
-	if reported == nil || reported.Reason != internalv1.ReasonPortTaken || pod == nil || pod.DeletionTimestamp != nil || !isReportOf(&dataServer.Status, pod) {
+	if reported == nil || reported.Reason != reason || pod == nil || pod.DeletionTimestamp != nil || !isReportOf(&dataServer.Status, pod) {
 		return ""
 	}
 	return reported.Message
@@ -240,6 +254,22 @@ func (o *observed) lacksPorts(name string) bool {
 	}
 	scheduled := podCondition(pod, corev1.PodScheduled)
 	return scheduled != nil && scheduled.Status != corev1.ConditionTrue && strings.Contains(scheduled.Message, schedulerOnPorts)
+}
+
+// lacksAddress tells whether a data server waits for an address of its node.
+func (o *observed) lacksAddress(name string) bool {
+	dataServer := o.dataServers[name]
+	return reportedAs(internalv1.ReasonNodeAddressMissing, &dataServer, o.podOf(name)) != ""
+}
+
+// describeAddressesIn is what the user can do about an address that a node lacks, or that two nodes have.
+func describeAddressesIn(fs *v1alpha1.FileServer) string {
+	networks := ""
+	if network := fs.Spec.Network.HostNetwork; network != nil && len(network.AddressesIn) > 0 {
+		networks = " in " + strings.Join(network.AddressesIn, ", ")
+	}
+	return fmt.Sprintf("; each node with a data server needs an address of its own%s: give it one, keep data servers off such nodes (spec.placement), "+
+		"or name another network in spec.network.hostNetwork.addressesIn", networks)
 }
 
 // describeHostPorts is what the user can do about ports that are taken; "" without a network of nodes.

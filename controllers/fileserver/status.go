@@ -83,6 +83,9 @@ func readyCondition(o *observed, d decision, applied error, updated *metav1.Cond
 	if d.tooManyNetworks != nil {
 		findings = append(findings, *d.tooManyNetworks)
 	}
+	if d.familyMissing != nil {
+		findings = append(findings, *d.familyMissing)
+	}
 	findings = append(findings, conditions.Summarize(v1alpha1.ConditionReady, parts,
 		v1alpha1.FileServerStorageAvailable, v1alpha1.FileServerServersAvailable, v1alpha1.FileServerNamespaceServersAvailable))
 	if d.draining != nil { // Before ConfigApplied: draining takes long, and changes the data servers' configuration.
@@ -102,11 +105,11 @@ func readyCondition(o *observed, d decision, applied error, updated *metav1.Cond
 func serversCondition(d decision, servers []serverReport, failoverNotAllowed string) metav1.Condition {
 	const conditionType = v1alpha1.FileServerServersAvailable
 	var waiting []string
-	homeless, refused, lacksPorts := false, false, false
+	homeless, refused, lacksPorts, lacksAddress := false, false, false, false
 	for _, s := range servers {
 		if s.status.State != v1alpha1.ServerServing {
 			homeless, refused = homeless || s.status.NodeName == "", refused || s.refused
-			lacksPorts = lacksPorts || s.lacksPorts
+			lacksPorts, lacksAddress = lacksPorts || s.lacksPorts, lacksAddress || s.lacksAddress
 			waiting = append(waiting, fmt.Sprintf("%s is %s (%s)", s.status.Name, s.status.State, s.waits))
 		}
 	}
@@ -140,6 +143,8 @@ func serversCondition(d decision, servers []serverReport, failoverNotAllowed str
 		return conditions.False(conditionType, v1alpha1.ReasonPodsRefused, serving+": "+conditions.List(waiting, maxPaths))
 	case lacksPorts:
 		return conditions.False(conditionType, v1alpha1.ReasonHostPortsTaken, serving+": "+conditions.List(waiting, maxPaths)+few+describeHostPorts(d.input.FileServer))
+	case lacksAddress:
+		return conditions.False(conditionType, v1alpha1.ReasonNodeAddressMissing, serving+": "+conditions.List(waiting, maxPaths)+describeAddressesIn(d.input.FileServer))
 	case few != "" && homeless: // One that has its node waits for that node, or for itself, and not for more nodes.
 		return conditions.False(conditionType, v1alpha1.ReasonTooFewNodes, serving+": "+conditions.List(waiting, maxPaths)+few)
 	}

@@ -80,7 +80,7 @@ func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *da
 	}
 	options, err := Options{
 		DataServer: "training-0", Namespace: "default", NodeName: "node1", PodIP: "10.99.0.1", VolumesRoot: root, Gateways: gatewaysOf[name],
-		HandleKey: keys.Current, PreviousHandleKey: keys.Previous, FirstPort: firstPortOf[name],
+		HandleKey: keys.Current, PreviousHandleKey: keys.Previous, FirstPort: firstPortOf[name], AddressesIn: addressesInOf[name],
 		Certificate: certificateOf(t, name, dataservertest.TestAuthority), PreviousCertificate: "/run/none",
 		Log: slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &dataServer.logged), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}.withDefaults()
@@ -113,6 +113,9 @@ func bootOn(t *testing.T, name string, count int32, storage backend.Backend) *da
 		t.Fatal(err)
 	}
 	dataServer.proxy.LogRefusals(0)
+	if dataServer.addresses != nil {
+		dataServer.addresses.look()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended, proxied := make(chan error, 1), make(chan error, 1)
 	go supervisor.ReapOrphans(ctx)
@@ -159,6 +162,9 @@ var gatewaysOf = map[string][]netip.Addr{}
 
 // firstPortOf are the first ports of data servers on the network of their node.
 var firstPortOf = map[string]int32{}
+
+// addressesInOf are the networks in which data servers are reached at addresses of their node.
+var addressesInOf = map[string][]netip.Prefix{}
 
 // proberOf are the probers of data servers that boot must not give one that speaks NFS.
 var proberOf = map[string]func(ganesha server.Ganesha) server.Prober{}

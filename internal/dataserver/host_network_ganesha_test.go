@@ -1,6 +1,7 @@
 package dataserver
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,7 +10,12 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+	"k8s.io/apimachinery/pkg/api/meta"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/dataserver/dataservertest"
+	"github.com/howdah/howdah/internal/dataserver/nodeaddress"
 	"github.com/howdah/howdah/internal/dataserver/volumes"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
@@ -20,12 +26,15 @@ func onANodesNetwork(t *testing.T) {
 	const name, first, address = "on-a-node", 20490, "10.99.0.1:20490"
 	firstPortOf[name] = first
 	defer delete(firstPortOf, name)
+	addressesInOf[name] = []netip.Prefix{netip.MustParsePrefix("10.99.0.0/16")}
+	defer delete(addressesInOf, name)
 	s := boot(t, name, 1)
 	s.apply(shortTimes(4))
 	s.settle()
 	if status, _ := s.status.Get(); status.FirstPort != first {
 		t.Errorf("it reports the first port %d", status.FirstPort)
 	}
+	losesItsAddress(t, s, "10.99.0.1")
 	if err := client.Null(t.Context(), "10.99.0.1:2049"); err == nil {
 		t.Error("something answers at port 2049")
 	}
@@ -65,6 +74,32 @@ func onANodesNetwork(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(records, "node-a.example.com")); !os.IsNotExist(err) {
 		t.Errorf("the other host's name is still there: %v", err)
+	}
+}
+
+// losesItsAddress: a data server that serves says that its node has lost the address at which clients reach it, and that it is back.
+func losesItsAddress(t *testing.T, s *dataServer, address string) {
+	t.Helper()
+	if status, _ := s.status.Get(); !slices.Equal(status.NetworkAddresses, []string{address}) {
+		t.Errorf("it reports the addresses %v", status.NetworkAddresses)
+	}
+	found := s.addresses.read
+	s.addresses.read = func() ([]nodeaddress.Address, error) { return nil, nil }
+	if !s.addresses.look() {
+		t.Error("the lost address is no change")
+	}
+	s.exporter.Wake()
+	s.await("the loss of the address", func(status dataservertest.Reported) bool {
+		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+		return ready.Reason == internalv1.ReasonNodeAddressMissing && ready.Message == "node node1 has no address in 10.99.0.0/16" && len(status.NetworkAddresses) == 0
+	})
+	s.addresses.read = found
+	if !s.addresses.look() {
+		t.Error("the address is back, and that is no change")
+	}
+	s.exporter.Wake()
+	if status := s.settle(); !slices.Equal(status.NetworkAddresses, []string{address}) {
+		t.Errorf("it is back, and it reports the addresses %v", status.NetworkAddresses)
 	}
 }
 

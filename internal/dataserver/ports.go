@@ -14,22 +14,29 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/kubeapi"
 )
 
-// portPoll is how often a data server looks whether its ports on the node's network are free.
-const portPoll = time.Second
+// nodePoll is how often a data server looks whether its node has what it needs.
+const nodePoll = time.Second
+
+type reporting = func(context.Context, func(internalv1.DataServerStatus) internalv1.DataServerStatus) error
 
 // awaitPorts returns true as soon as this process can have its ports on the node's network, and reports meanwhile why it can't.
 // It returns false if the context ends before. The scheduler knows the ports of pods, and not those of the node's own programs.
-func awaitPorts(ctx context.Context, options Options, report func(context.Context, func(internalv1.DataServerStatus) internalv1.DataServerStatus) error) bool {
+func awaitPorts(ctx context.Context, options Options, report reporting) bool {
+	return awaitNode(ctx, options, report, internalv1.ReasonPortTaken, func() error { return portTaken(ctx, options) })
+}
+
+// awaitNode returns true as soon as there is no fault, and reports the fault meanwhile. It returns false if the context ends before.
+func awaitNode(ctx context.Context, options Options, report reporting, reason string, find func() error) bool {
 	for {
-		taken := portTaken(ctx, options)
-		if taken == nil {
+		fault := find()
+		if fault == nil {
 			return true
 		}
-		options.Log.Error("a port of this data server is taken", "err", taken)
+		options.Log.Error("the node lacks what this data server needs", "reason", reason, "err", fault)
 		err := report(ctx, func(status internalv1.DataServerStatus) internalv1.DataServerStatus {
 			return kubeapi.StatusFrom(status, kubeapi.Observation{
 				NodeName: options.NodeName, PodIP: options.PodIP, PodUID: options.PodUID, FirstPort: options.FirstPort,
-				Reason: internalv1.ReasonPortTaken, Message: taken.Error(),
+				Reason: reason, Message: fault.Error(),
 			}, metav1.Now())
 		})
 		if err != nil {
@@ -38,7 +45,7 @@ func awaitPorts(ctx context.Context, options Options, report func(context.Contex
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(portPoll):
+		case <-time.After(nodePoll):
 		}
 	}
 }

@@ -37,6 +37,8 @@ type Options struct {
 	NodeName, PodIP, PodUID string
 	// FirstPort is the first of the pod's ports on its node's network; 0: it has a network of its own.
 	FirstPort int32
+	// AddressesIn are networks: the data server is reached at the node's address in them. None: at the pod's.
+	AddressesIn []netip.Prefix
 	// VolumesRoot has a directory for each volume; unset means naming.VolumesRoot.
 	VolumesRoot string
 	// RunDir has ganesha's configuration and pid file; unset means RunDir.
@@ -120,7 +122,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	// These outlive the exporter, which looks in the end whether its DataServer goes as well, and serves on for a while.
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return source.Run(serving) })
-	if !awaitPorts(ctx, options, source.Report) {
+	if !p.addresses.await(ctx, source.Report) || !awaitPorts(ctx, options, source.Report) {
 		stopServing()
 		return group.Wait()
 	}
@@ -141,6 +143,10 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	defer release()
 	group.Go(func() error {
 		p.moves.Run(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		p.addresses.watch(ctx, p.exporter.Wake)
 		return nil
 	})
 	group.Go(func() error {
@@ -177,6 +183,7 @@ type process struct {
 	metrics     *server.Metrics
 	nodes       *server.Nodes
 	prober      server.Prober
+	addresses   *nodeAddresses
 	memoryLimit int64
 }
 
@@ -193,7 +200,7 @@ func newProcess(options Options, with parts) (*process, error) {
 	}
 	p := &process{
 		options: options, metrics: server.NewMetrics(options.Namespace, options.DataServer), nodes: server.NewNodes(options.Gateways),
-		prober: with.prober, memoryLimit: memory.Limit(),
+		prober: with.prober, addresses: newNodeAddresses(options), memoryLimit: memory.Limit(),
 	}
 	if p.prober == nil {
 		p.prober = server.NewNFSProber(options.DataServer, options.ganesha())
@@ -215,7 +222,8 @@ func newProcess(options Options, with parts) (*process, error) {
 		Changed: func() { p.exporter.Wake() }, Ended: p.metrics.GaneshaEnded,
 	})
 	p.exporter = exporter.New(exporter.Config{
-		NodeName: options.NodeName, PodIP: options.PodIP, PodUID: options.PodUID, FirstPort: options.FirstPort, ConfigFile: options.configFile(), Keys: keys,
+		NodeName: options.NodeName, PodIP: options.PodIP, PodUID: options.PodUID, FirstPort: options.FirstPort, NodeAddresses: p.addresses.known,
+		ConfigFile: options.configFile(), Keys: keys,
 		Certificates: exporter.Certificates{Current: options.Certificate, Previous: options.PreviousCertificate},
 		MemoryLimit:  p.memoryLimit, Own: options.own, Storage: with.storage, Ganesha: p.supervisor, Prober: p.prober, Reporter: with.reporter,
 		Desired: with.desired, IsDeleted: with.isDeleted, Leave: with.leave, Connections: options.ganesha().ReadConnections,

@@ -64,6 +64,14 @@ func WaitingRoom(service string, ipv6 bool) string {
 	return service + "-waiting-room-ipv4"
 }
 
+// NodeAddress is the EndpointSlice that leads clients of a data server's Service to an address of its node.
+func NodeAddress(service string, ipv6 bool) string {
+	if ipv6 {
+		return service + "-node-ipv6"
+	}
+	return service + "-node-ipv4"
+}
+
 // DataServerOrdinal reads a data server's name backwards; false if it does not belong to the FileServer.
 func DataServerOrdinal(fileServer, server string) (int32, bool) {
 	digits, ok := strings.CutPrefix(server, fileServer+"-")

@@ -8,6 +8,10 @@ const (
 	PortNFSTLS  = "nfs-tls"
 	PortMetrics = "metrics"
 	PortManager = "manager"
+	// PortNFSOnNode and PortNFSTLSOnNode are the names of PortNFS and PortNFSTLS in pods whose Service leads to an address of the
+	// node that is not the pod's. Services look for the first names, so Kubernetes leads none to the pod's address.
+	PortNFSOnNode    = "nfs-on-node"
+	PortNFSTLSOnNode = "nfs-tls-on-node"
 	// PortGanesha is on the loopback interface: ganesha's own metrics, which the supervisor passes on.
 	PortGanesha = "ganesha"
 )

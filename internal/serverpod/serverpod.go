@@ -103,6 +103,9 @@ const FlagGaneshaRoot = "ganesha-root"
 // FlagFirstPort is the flag of "howdah server" with the first of its ports on its node's network.
 const FlagFirstPort = "first-port"
 
+// FlagAddressesIn is the flag of "howdah server" with the networks in which its node needs an address.
+const FlagAddressesIn = "addresses-in"
+
 // Capabilities are what the container of a data server with volumes needs after dropping ALL, with
 // runAsUser 0, allowPrivilegeEscalation false and a read-only root file system; one whose data is in Ceph needs none
 // (measured: without DAC_READ_SEARCH open_by_handle_at fails with EPERM; SETUID and SETGID

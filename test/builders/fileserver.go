@@ -128,9 +128,10 @@ func (b *FileServerBuilder) LoadBalancer(balancer v1alpha1.LoadBalancer) *FileSe
 	return b
 }
 
-// HostNetwork puts the data servers on their nodes' networks.
-func (b *FileServerBuilder) HostNetwork(firstPort int32) *FileServerBuilder {
-	b.object.Spec.Network.HostNetwork = &v1alpha1.HostNetwork{FirstPort: firstPort}
+// HostNetwork puts the data servers on their nodes' networks. With addressesIn they are reached at the nodes' addresses there, which count as Nodes.
+func (b *FileServerBuilder) HostNetwork(firstPort int32, addressesIn ...string) *FileServerBuilder {
+	b.object.Spec.Network.HostNetwork = &v1alpha1.HostNetwork{FirstPort: firstPort, AddressesIn: addressesIn}
+	b.object.Spec.AdditionalNodeNetworks = append(b.object.Spec.AdditionalNodeNetworks, addressesIn...)
 	return b
 }
 

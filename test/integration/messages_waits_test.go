@@ -99,6 +99,27 @@ func waits() []mistake {
 				bindClaim(namespace, template.Name+"-training-0", set, template)
 			}
 		})},
+		{"FileServer: a node without an address in addressesIn", summaryFor(server, "training", v1alpha1.ReasonNodeAddressMissing, func(namespace string) {
+			create(builders.FileServer(namespace, "training").Replicas(1).HostNetwork(20490, "10.20.0.0/16").Build())
+			runNamespaceServers(namespace, "training")
+			startDataServers(namespace, "training")
+			waiting := exists(&internalv1.DataServer{}, namespace, "training-0")
+			before := waiting.DeepCopy()
+			waiting.Status.PodUID = string(exists(&corev1.Pod{}, namespace, "training-0").UID)
+			conditions.Set(&waiting.Status.Conditions, waiting.Generation, time.Now(),
+				conditions.False(v1alpha1.ConditionReady, internalv1.ReasonNodeAddressMissing, "node node-a has no address in 10.20.0.0/16"))
+			Expect(admin.Status().Patch(ctx, waiting, client.MergeFrom(before))).To(Succeed())
+		})},
+		{"FileServer: two nodes with one address in addressesIn", summaryFor(server, "training", v1alpha1.ReasonNodeAddressMissing, func(namespace string) {
+			create(builders.FileServer(namespace, "training").Replicas(2).HostNetwork(20490, "10.20.0.0/16").Build())
+			runNamespaceServers(namespace, "training")
+			runDataServers(namespace, "training")
+			onNodeAddresses{namespace}.report("training-0", "10.20.0.11")
+			onNodeAddresses{namespace}.report("training-1", "10.20.0.11")
+		})},
+		{"FileServer: addressesIn without a network of the Services' family", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
+			create(builders.FileServer(namespace, "training").Replicas(1).HostNetwork(20490, "fd00:20::/64").Build())
+		})},
 		{"FileServer: no namespace server runs yet", summaryFor(server, "training", v1alpha1.ReasonNamespaceServersNotReady, func(namespace string) {
 			create(builders.FileServer(namespace, "training").Replicas(1).Build())
 			runDataServers(namespace, "training")

@@ -364,6 +364,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: nodeAddress
+      type:
+        scalar: string
     - name: nodeName
       type:
         scalar: string
@@ -769,6 +772,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.howdah.howdah.api.v1alpha1.HostNetwork
   map:
     fields:
+    - name: addressesIn
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: firstPort
       type:
         scalar: numeric
@@ -1166,6 +1175,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         scalar: string
+    - name: networkAddresses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: nodeName
       type:
         scalar: string

@@ -23,6 +23,9 @@ const (
 	// ReasonPortTaken: another program of the node has a port of the data server, which is on the node's network. The
 	// message has the port.
 	ReasonPortTaken = "PortTaken"
+	// ReasonNodeAddressMissing: the node has no address in the networks of spec.network.hostNetwork.addressesIn of the
+	// FileServer. The message has the node and the networks.
+	ReasonNodeAddressMissing = v1alpha1.ReasonNodeAddressMissing
 	// ReasonVolumeRefused: a volume is missing, unreadable, belongs to another data server, has no file system of its
 	// own, or another process of the node still serves from it. The message says which.
 	ReasonVolumeRefused = v1alpha1.ReasonVolumeRefused

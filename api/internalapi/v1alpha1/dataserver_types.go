@@ -240,6 +240,15 @@ type DataServerStatus struct {
 	// +optional
 	FirstPort int32 `json:"firstPort,omitempty"`
 
+	// networkAddresses are the addresses of the pod's node in spec.network.hostNetwork.addressesIn of the FileServer: one of
+	// each family. The server's Service leads there. Unset: it leads to podIP.
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:MinLength=2
+	// +kubebuilder:validation:items:MaxLength=45
+	// +listType=atomic
+	// +optional
+	NetworkAddresses []string `json:"networkAddresses,omitempty"`
+
 	// lastEnd is the last time that the server stopped serving because ganesha or the supervisor was killed, or the pod
 	// was replaced.
 	// +optional

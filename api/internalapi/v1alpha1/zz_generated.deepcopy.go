@@ -218,6 +218,11 @@ func (in *DataServerStatus) DeepCopyInto(out *DataServerStatus) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.NetworkAddresses != nil {
+		in, out := &in.NetworkAddresses, &out.NetworkAddresses
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.LastEnd != nil {
 		in, out := &in.LastEnd, &out.LastEnd
 		*out = new(apiv1alpha1.ServerEnd)

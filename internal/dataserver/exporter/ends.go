@@ -96,6 +96,7 @@ func (m *Exporter) reportStart(ctx context.Context) {
 		NodeName: m.NodeName, PodIP: m.PodIP, PodUID: m.PodUID, FirstPort: m.FirstPort, Generation: m.dataServer.Generation,
 		Reason: internalv1.ReasonStarting, Message: "the data server has just started", LastEnd: m.ends.last,
 	}
+	seen.NetworkAddresses, _ = m.nodeAddresses()
 	now := metav1.NewTime(m.now().Truncate(time.Second))
 	m.group.Go(func() {
 		err := m.Reporter.Report(ctx, func(earlier internalv1.DataServerStatus) internalv1.DataServerStatus {

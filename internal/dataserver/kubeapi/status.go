@@ -26,6 +26,8 @@ type Observation struct {
 	NodeName, PodIP, PodUID string
 	// FirstPort is the first of the pod's ports on its node's network, 0 if it has a network of its own.
 	FirstPort int32
+	// NetworkAddresses are the addresses of the node at which the data server is to be reached, none if it is reached at the pod's.
+	NetworkAddresses []string
 	// Generation is the DataServer's generation.
 	Generation int64
 	// Loaded is true if ganesha serves everything that this generation asks for.
@@ -117,6 +119,7 @@ func DescribeFailing(failing map[string]*Fault) string {
 func StatusFrom(earlier internalv1.DataServerStatus, seen Observation, now metav1.Time) internalv1.DataServerStatus {
 	status := *earlier.DeepCopy()
 	status.NodeName, status.PodIP, status.PodUID, status.FirstPort = seen.NodeName, seen.PodIP, seen.PodUID, seen.FirstPort
+	status.NetworkAddresses = seen.NetworkAddresses
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: seen.Reason,
 		Message: truncate(seen.Message, maxMessage), ObservedGeneration: seen.Generation, LastTransitionTime: now,

@@ -19,6 +19,9 @@ type FileServerServerStatusApplyConfiguration struct {
 	NodeName *string `json:"nodeName,omitempty"`
 	// address is the address of the server in referrals.
 	Address *string `json:"address,omitempty"`
+	// nodeAddress is the address of the server's node to which its Service leads
+	// (spec.network.hostNetwork.addressesIn). Unset: it leads to the pod's address, or to none at the moment.
+	NodeAddress *string `json:"nodeAddress,omitempty"`
 	// outsideAddresses are the addresses or host names of the server in referrals for clients outside the cluster
 	// (spec.network.loadBalancer).
 	OutsideAddresses []string `json:"outsideAddresses,omitempty"`
@@ -80,6 +83,14 @@ func (b *FileServerServerStatusApplyConfiguration) WithNodeName(value string) *F
 // If called multiple times, the Address field is set to the value of the last call.
 func (b *FileServerServerStatusApplyConfiguration) WithAddress(value string) *FileServerServerStatusApplyConfiguration {
 	b.Address = &value
+	return b
+}
+
+// WithNodeAddress sets the NodeAddress field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NodeAddress field is set to the value of the last call.
+func (b *FileServerServerStatusApplyConfiguration) WithNodeAddress(value string) *FileServerServerStatusApplyConfiguration {
+	b.NodeAddress = &value
 	return b
 }
 

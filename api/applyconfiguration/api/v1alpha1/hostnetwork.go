@@ -13,6 +13,12 @@ type HostNetworkApplyConfiguration struct {
 	// ganesha, probes and metrics, and one on the loopback interface. Nothing else on these nodes may have them, nor may
 	// another FileServer's data server there.
 	FirstPort *int32 `json:"firstPort,omitempty"`
+	// addressesIn are networks, such as 10.20.0.0/16: the Service of each data server leads to its node's address in
+	// them, and not to the address that Kubernetes has of the node. Files then take the node's network card there. The
+	// first network in which the node has an address counts. In a list with IPv4 and IPv6 the node needs an address of
+	// both. A data server on a node without such an address waits. Clients on nodes come from the nodes' addresses in
+	// these networks, so spec.additionalNodeNetworks must have them.
+	AddressesIn []string `json:"addressesIn,omitempty"`
 }
 
 // HostNetworkApplyConfiguration constructs a declarative configuration of the HostNetwork type for use with
@@ -26,5 +32,15 @@ func HostNetwork() *HostNetworkApplyConfiguration {
 // If called multiple times, the FirstPort field is set to the value of the last call.
 func (b *HostNetworkApplyConfiguration) WithFirstPort(value int32) *HostNetworkApplyConfiguration {
 	b.FirstPort = &value
+	return b
+}
+
+// WithAddressesIn adds the given value to the AddressesIn field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AddressesIn field.
+func (b *HostNetworkApplyConfiguration) WithAddressesIn(values ...string) *HostNetworkApplyConfiguration {
+	for i := range values {
+		b.AddressesIn = append(b.AddressesIn, values[i])
+	}
 	return b
 }

@@ -20,6 +20,9 @@ type ServerFailoverApplyConfiguration struct {
 	Completed *int32 `json:"completed,omitempty"`
 	// nodeName is the node that was lost.
 	NodeName *string `json:"nodeName,omitempty"`
+	// networkAddresses are the addresses of that node to which the server's Service led
+	// (spec.network.hostNetwork.addressesIn). Clients there are lost with it.
+	NetworkAddresses []string `json:"networkAddresses,omitempty"`
 	// podUID is the UID of the pod that ran there.
 	PodUID *string `json:"podUID,omitempty"`
 	// message is why the failover began, and the evidence that the lost data server can't write any more.
@@ -75,6 +78,16 @@ func (b *ServerFailoverApplyConfiguration) WithCompleted(value int32) *ServerFai
 // If called multiple times, the NodeName field is set to the value of the last call.
 func (b *ServerFailoverApplyConfiguration) WithNodeName(value string) *ServerFailoverApplyConfiguration {
 	b.NodeName = &value
+	return b
+}
+
+// WithNetworkAddresses adds the given value to the NetworkAddresses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the NetworkAddresses field.
+func (b *ServerFailoverApplyConfiguration) WithNetworkAddresses(values ...string) *ServerFailoverApplyConfiguration {
+	for i := range values {
+		b.NetworkAddresses = append(b.NetworkAddresses, values[i])
+	}
 	return b
 }
 

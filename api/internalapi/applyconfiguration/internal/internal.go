@@ -219,6 +219,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - id
+    - name: networkAddresses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: nodeName
       type:
         scalar: string

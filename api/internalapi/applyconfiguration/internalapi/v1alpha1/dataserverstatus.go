@@ -28,6 +28,9 @@ type DataServerStatusApplyConfiguration struct {
 	PodUID *string `json:"podUID,omitempty"`
 	// firstPort is the first of the pod's ports on its node's network. Unset means that it has a network of its own.
 	FirstPort *int32 `json:"firstPort,omitempty"`
+	// networkAddresses are the addresses of the pod's node in spec.network.hostNetwork.addressesIn of the FileServer: one of
+	// each family. The server's Service leads there. Unset: it leads to podIP.
+	NetworkAddresses []string `json:"networkAddresses,omitempty"`
 	// lastEnd is the last time that the server stopped serving because ganesha or the supervisor was killed, or the pod
 	// was replaced.
 	LastEnd *apiv1alpha1.ServerEnd `json:"lastEnd,omitempty"`
@@ -118,6 +121,16 @@ func (b *DataServerStatusApplyConfiguration) WithPodUID(value string) *DataServe
 // If called multiple times, the FirstPort field is set to the value of the last call.
 func (b *DataServerStatusApplyConfiguration) WithFirstPort(value int32) *DataServerStatusApplyConfiguration {
 	b.FirstPort = &value
+	return b
+}
+
+// WithNetworkAddresses adds the given value to the NetworkAddresses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the NetworkAddresses field.
+func (b *DataServerStatusApplyConfiguration) WithNetworkAddresses(values ...string) *DataServerStatusApplyConfiguration {
+	for i := range values {
+		b.NetworkAddresses = append(b.NetworkAddresses, values[i])
+	}
 	return b
 }
 
