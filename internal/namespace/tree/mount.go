@@ -143,8 +143,8 @@ func (t *Tree) unmount(s *Share) {
 // reshare points a share's nodes at its new state.
 func (t *Tree) reshare(n *node, s *Share) {
 	n.share = s
-	if n.rel == "" {
-		n.reweigh() // What the others weigh does not depend on it.
+	if n.rel == "" || n.directory == nil {
+		n.reweigh() // What the others weigh does not depend on it, nor when they were made.
 	}
 	for _, k := range n.order {
 		t.reshare(k, s)
