@@ -170,8 +170,8 @@ test-rollout: packages ##+ Data servers replaced under random I/O: a setting, a 
 	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_LABELS=rollout hack/test.sh e2e
 
 .PHONY: test-host-network
-test-host-network: packages ##+ Data servers go to the networks of their nodes and back, under load, with kills
-	HOWDAH_E2E_LABELS=host-network hack/test.sh e2e
+test-host-network: packages ##+ Data servers go to the networks of their nodes and back, under load, with kills (BACKEND=ceph)
+	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_LABELS=host-network hack/test.sh e2e
 
 .PHONY: test-ceph
 test-ceph: packages ##+ What needs a real Ceph, on a lab with one, and the end-to-end suites on that
@@ -198,8 +198,8 @@ test-failover-volumes: packages ##+ With volumes of the network, a node loses it
 	HOWDAH_E2E_NETWORK_VOLUMES=yes HOWDAH_E2E_LABELS=network-volumes hack/test.sh e2e
 
 .PHONY: test-outside
-test-outside: packages ##+ A machine outside the cluster mounts by load balancers while ganesha is killed
-	HOWDAH_E2E_LABELS=outside hack/test.sh e2e
+test-outside: packages ##+ A machine outside the cluster mounts by load balancers, under kills (BACKEND=ceph)
+	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_LABELS=outside hack/test.sh e2e
 
 .PHONY: test-arm64
 test-arm64: packages ##+ The tests that run a real ganesha, with the one of the server image for arm64, under QEMU

@@ -92,7 +92,7 @@ apart='!lost-node && !network-volumes && !install && !random-kills && !consisten
 
 e2e() {
   local with=(env HOWDAH_E2E_OUTSIDE=yes hack/e2e.sh)
-  [ "${HOWDAH_E2E_BACKEND:-volumes}" != ceph ] || with=(env HOWDAH_E2E_CEPH=yes hack/e2e.sh)
+  [ "${HOWDAH_E2E_BACKEND:-volumes}" != ceph ] || with=(env HOWDAH_E2E_OUTSIDE=yes HOWDAH_E2E_CEPH=yes hack/e2e.sh)
   [ "${HOWDAH_E2E_CLUSTER:-}" != yes ] || with=(env)
   HELM=$(hack/tools/build.sh helm) || exit 1
   export HELM
