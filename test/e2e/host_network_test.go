@@ -27,29 +27,46 @@ const onNodes = "on-nodes"
 
 // established has the remote addresses of a kernel's connections at a local port, of its tables /proc/net/tcp and tcp6, each once.
 func established(tables string, port int32) (remote []string) {
+	for _, connection := range connectionsAt(tables, port) {
+		remote = append(remote, connection.remote)
+	}
+	slices.Sort(remote)
+	return slices.Compact(remote)
+}
+
+type connection struct{ local, remote string }
+
+// connectionsAt are the connections of a kernel at a local port, of its tables /proc/net/tcp and tcp6.
+func connectionsAt(tables string, port int32) (found []connection) {
 	for line := range strings.Lines(tables) {
 		fields := strings.Fields(line)
 		if len(fields) < 4 || fields[3] != "01" {
 			continue
 		}
-		_, local, _ := strings.Cut(fields[1], ":")
+		near, local, _ := strings.Cut(fields[1], ":")
 		if number, err := strconv.ParseUint(local, 16, 16); err != nil || int32(number) != port {
 			continue
 		}
 		far, _, _ := strings.Cut(fields[2], ":")
-		words, err := hex.DecodeString(far)
-		if err != nil || len(words)%4 != 0 {
-			continue
-		}
-		for i := 0; i < len(words); i += 4 { // Words of 32 bits, in the byte order of the machine.
-			slices.Reverse(words[i : i+4])
-		}
-		if address, ok := netip.AddrFromSlice(words); ok {
-			remote = append(remote, address.Unmap().String())
-		}
+		found = append(found, connection{addressInTable(near), addressInTable(far)})
 	}
-	slices.Sort(remote)
-	return slices.Compact(remote)
+	return found
+}
+
+// addressInTable reads an address of /proc/net/tcp and tcp6: words of 32 bits, in the byte order of the machine.
+func addressInTable(text string) string {
+	words, err := hex.DecodeString(text)
+	if err != nil || len(words)%4 != 0 {
+		return text
+	}
+	for i := 0; i < len(words); i += 4 {
+		slices.Reverse(words[i : i+4])
+	}
+	address, ok := netip.AddrFromSlice(words)
+	if !ok {
+		return text
+	}
+	return address.Unmap().String()
 }
 
 // Traffic of fast networks takes no overlay: the pods of data servers are on the networks of their nodes, and what clients know stays.
