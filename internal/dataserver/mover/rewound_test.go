@@ -142,3 +142,39 @@ func TestAMoveEndsAfterTheTrashWasEmptied(t *testing.T) {
 		t.Errorf("the source has %q", left)
 	}
 }
+
+// A target that has forgotten a move has the directory, and can't tell whether by this move. Only the source can: the object may be of an older backup, and
+// the source has left. A move that is refused ends, and the object would name the source for good.
+func TestATargetThatHasForgottenAMoveAsksTheSource(t *testing.T) {
+	w := shortWorld(t)
+	fill(t, w.shown(w.source))
+	want := contents(t, w.shown(w.source))
+	var backup *internalv1.DirectoryMove
+	w.watch = func() bool {
+		if backup == nil && w.target.stage() == stageCopying {
+			backup = w.move.DeepCopy()
+		}
+		return false
+	}
+	w.run()
+	w.mustHaveMoved(want)
+	w.await("the target forgets the move", func() bool { return w.target.stage() == "" })
+	w.move, w.ended, w.outcome, w.flipped, w.watch = *backup, false, moving.Stay, false, nil
+	w.target.set(w.task(internalv1.MoveTarget)) // It gets its task first.
+	time.Sleep(500 * time.Millisecond)
+	if report := w.target.report(); report == nil || report.State != internalv1.MoveStateCopying {
+		t.Errorf("the target reports %+v", report)
+	}
+	w.run()
+	w.mustHaveMoved(want)
+}
+
+func TestATargetThatHasAnotherDirectoryOfTheNameRefuses(t *testing.T) {
+	w := shortWorld(t)
+	fill(t, w.shown(w.source))
+	fill(t, w.shown(w.target))
+	w.run()
+	if w.outcome != moving.Refused {
+		t.Errorf("it ended with %d", w.outcome)
+	}
+}

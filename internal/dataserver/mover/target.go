@@ -118,7 +118,7 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 
 // onePass copies what differs. Clients use the directory meanwhile.
 func (m *Mover) onePass(ctx context.Context, where place, task *internalv1.MoveTask, c *copying) error {
-	if err := m.prepareCopy(ctx, where, c); err != nil {
+	if err := m.prepareCopy(ctx, where, task, c); err != nil {
 		return err
 	}
 	if c.attempt != task.Attempt {
@@ -150,7 +150,7 @@ func (m *Mover) onePass(ctx context.Context, where place, task *internalv1.MoveT
 }
 
 // prepareCopy makes the place for the copy.
-func (m *Mover) prepareCopy(ctx context.Context, where place, c *copying) error {
+func (m *Mover) prepareCopy(ctx context.Context, where place, task *internalv1.MoveTask, c *copying) error {
 	j, err := where.read()
 	if err != nil {
 		return err
@@ -161,11 +161,10 @@ func (m *Mover) prepareCopy(ctx context.Context, where place, c *copying) error 
 	if j != nil && j.isPlacing() {
 		return fmt.Errorf("%w: the copy is %s, and this task is older than that", errNotYet, j.Stage)
 	}
-	if there, err := exists(where.shown()); err != nil || there {
-		if err == nil {
-			err = &errRefused{fmt.Sprintf("the target has a directory %q of the share already, on volume %d", where.path, where.volume)}
-		}
+	if there, err := exists(where.shown()); err != nil {
 		return err
+	} else if there {
+		return m.refuseTwo(ctx, where, task)
 	}
 	if j != nil && j.Syncing {
 		return m.copyAgain(ctx, where, j, c)
@@ -180,6 +179,17 @@ func (m *Mover) prepareCopy(ctx context.Context, where place, c *copying) error 
 		return fmt.Errorf("making the place for the copy: %w", err)
 	}
 	return nil
+}
+
+// refuseTwo refuses a directory of whose name the target has one, if the source has it, too. Otherwise the target may have it by this very move, and the object
+// is of an older backup than the move's end, which the target has forgotten: the source says so.
+func (m *Mover) refuseTwo(ctx context.Context, where place, task *internalv1.MoveTask) error {
+	conn, _, _, err := m.askSource(ctx, m.dialer(task), ask{Move: task.ID, Kind: askMeasure})
+	if err != nil {
+		return err
+	}
+	_ = conn.Close()
+	return &errRefused{fmt.Sprintf("the target has a directory %q of the share already, on volume %d", where.path, where.volume)}
 }
 
 // measureSource asks how large the directory is, and refuses it if there is no room.
