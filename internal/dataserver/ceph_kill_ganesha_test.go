@@ -172,14 +172,7 @@ func TestIdleClientsAreNotWaitedForInARealCephCluster(t *testing.T) {
 	s = c.boot()
 	s.apply(times)
 	s.settle()
-	other := dialWireAs(t, "another client", "10.99.0.1:2049", 1)
-	for range 20 {
-		other.Run(user, lookUp("alpha", "0")...)
-		time.Sleep(50 * time.Millisecond)
-	}
-	if !s.supervisor.State().InGrace {
-		t.Error("grace has ended, and the client with an open file has not come back")
-	}
+	s.graceWaitsForTheOpenFile()
 	came := dialWireAs(t, opener, "10.99.0.1:2049", 1)
 	if status := came.Run(user, file, reclaimBy(opener)); status != nfsv4.NFS4_OK {
 		t.Fatalf("the client with an open file is refused to reclaim it with %s", client.StatusName(status))

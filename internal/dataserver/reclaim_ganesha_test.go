@@ -301,20 +301,26 @@ func idleClients(t *testing.T) {
 	s = bootAgain(t, "idle", 1, before)
 	s.apply(times)
 	s.settle()
-	other := dialWireAs(t, "another client", "10.99.0.1:2049", 1)
-	for range 20 {
-		other.Run(user, lookUp("alpha", "0")...)
-		time.Sleep(50 * time.Millisecond)
-	}
-	if !s.supervisor.State().InGrace {
-		t.Error("grace has ended, and the client with an open file has not come back")
-	}
+	s.graceWaitsForTheOpenFile()
 	came := dialWire(t, "10.99.0.1:2049", 1)
 	if status := came.Run(user, file, reclaimOpen()); status != nfsv4.NFS4_OK {
 		t.Fatalf("the client with an open file is refused to reclaim it with %s", client.StatusName(status))
 	}
 	came.results(user, &nfsv4.NfsArgop4_OP_RECLAIM_COMPLETE{})
 	s.graceEndsWithin(5*time.Second, came)
+}
+
+// graceWaitsForTheOpenFile looks for a second, as another client would, whether grace goes on while the client with an open file is away.
+func (s *dataServer) graceWaitsForTheOpenFile() {
+	s.t.Helper()
+	other := dialWireAs(s.t, "another client", "10.99.0.1:2049", 1)
+	for range 20 {
+		other.Run(user, lookUp("alpha", "0")...)
+		time.Sleep(50 * time.Millisecond)
+	}
+	if !s.supervisor.State().InGrace {
+		s.t.Error("grace has ended, and the client with an open file has not come back")
+	}
 }
 
 // whoReclaimsMayFinish: reclaiming takes longer than grace where the storage stands still meanwhile.

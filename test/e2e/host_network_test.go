@@ -69,6 +69,20 @@ func addressInTable(text string) string {
 	return address.Unmap().String()
 }
 
+// needNodesOfTheirOwn skips what two data servers on a node can't do: on its network they want the same ports.
+func needNodesOfTheirOwn(ctx context.Context) {
+	GinkgoHelper()
+	pods, err := dataPods(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	nodes := map[string]bool{}
+	for _, pod := range pods {
+		nodes[pod.Spec.NodeName] = true
+	}
+	if len(nodes) < serverCount {
+		Skip("two data servers share a node, whose volumes may be there")
+	}
+}
+
 // Traffic of fast networks takes no overlay: the pods of data servers are on the networks of their nodes, and what clients know stays.
 var _ = Describe("Data servers on the networks of their nodes", Label("host-network"), Ordered, Serial, func() {
 	var directories []string
@@ -101,15 +115,7 @@ var _ = Describe("Data servers on the networks of their nodes", Label("host-netw
 	}
 
 	BeforeAll(func(ctx SpecContext) {
-		pods, err := dataPods(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		nodes := map[string]bool{}
-		for _, pod := range pods {
-			nodes[pod.Spec.NodeName] = true
-		}
-		if len(nodes) < serverCount {
-			Skip("two data servers share a node, whose volumes may be there")
-		}
+		needNodesOfTheirOwn(ctx)
 		addresses = addressesNow(ctx)
 		directories = directoryOfEach(ctx, onNodes)
 		DeferCleanup(func(ctx SpecContext) {
@@ -128,7 +134,7 @@ var _ = Describe("Data servers on the networks of their nodes", Label("host-netw
 			Expect(err).NotTo(HaveOccurred())
 			from := &corev1.Pod{}
 			Expect(c.Get(ctx, clientA, from)).To(Succeed())
-			ports, ownNode := naming.DataServerPorts(20490), false
+			ports, ownNode := naming.DataServerPorts(firstPort), false
 			for name, pod := range pods {
 				// The load's kernel notices only after a moment that the last of the pods is another one.
 				var remote []string

@@ -135,15 +135,7 @@ var _ = Describe("Data servers on the nodes' second network", Label("host-networ
 		if nodeExec == "" {
 			Skip("the nodes of this cluster can't be given second addresses")
 		}
-		pods, err := dataPods(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		used := map[string]bool{}
-		for _, pod := range pods {
-			used[pod.Spec.NodeName] = true
-		}
-		if len(used) < serverCount {
-			Skip("two data servers share a node, whose volumes may be there")
-		}
+		needNodesOfTheirOwn(ctx)
 		nodes := &corev1.NodeList{}
 		Expect(c.Client.List(ctx, nodes)).To(Succeed())
 		for _, node := range nodes.Items {
@@ -179,9 +171,11 @@ var _ = Describe("Data servers on the nodes' second network", Label("host-networ
 	}, SpecTimeout(bound(15*time.Minute)))
 
 	It("are killed, and lose a pod, under load, with the operator and without it", func(ctx SpecContext) {
-		operators := func(replicas int) {
+		before, err := c.Kubectl(ctx, "get", "deployment/howdah", "-n", operator, "-o", "jsonpath={.spec.replicas}")
+		Expect(err).NotTo(HaveOccurred(), before)
+		operators := func(ctx context.Context, replicas string) {
 			GinkgoHelper()
-			_, err := c.Kubectl(ctx, "scale", "deployment/howdah", "-n", operator, "--replicas="+strconv.Itoa(replicas))
+			_, err := c.Kubectl(ctx, "scale", "deployment/howdah", "-n", operator, "--replicas="+replicas)
 			Expect(err).NotTo(HaveOccurred())
 			_, err = c.Kubectl(ctx, "rollout", "status", "deployment/howdah", "-n", operator, "--timeout="+bound(3*time.Minute).String())
 			Expect(err).NotTo(HaveOccurred())
@@ -203,9 +197,9 @@ var _ = Describe("Data servers on the nodes' second network", Label("host-networ
 			killGaneshaOf(ctx, fileServer+"-0")
 			time.Sleep(calm)
 			lose(fileServer + "-1")
-			operators(0)
+			operators(ctx, "0")
 			func() {
-				defer operators(1)
+				defer operators(context.WithoutCancel(ctx), before)
 				lose(fileServer + "-2")
 			}()
 			serversUpdated(ctx, fileServer)
