@@ -189,7 +189,7 @@ func (s *server) nfs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("prepare NFS sessions: %w", err)
 	}
-	calls := rpc.NewServer(rpc.Config{Handler: sessions, Limits: s.RPC, Logger: s.Log})
+	calls := rpc.NewServer(rpc.Config{Handler: sessions, Limits: s.RPC, Logger: s.Log, Client: s.tree.ClientOf})
 	s.countServing(sessions, calls)
 	s.calls.Store(calls)
 	doors, err := s.open(ctx)

@@ -150,7 +150,7 @@ func (c *compound) getfh(op *nfsv4.NfsArgop4_OP_GETFH) nfsv4.NfsResop4 {
 // its kernel would mount the owner now, and fail.
 func (c *compound) lookup(ctx context.Context, name string) nfsv4.Nfsstat4 {
 	status := c.enterChild(ctx, name)
-	if status == nfsv4.NFS4ERR_DELAY && c.h.holds.until(ctx, c.caller.Addr, func() bool { return c.couldEnter(name) }) {
+	if status == nfsv4.NFS4ERR_DELAY && c.h.holds.until(ctx, c.caller, func() bool { return c.couldEnter(name) }) {
 		return c.enterChild(ctx, name)
 	}
 	return status

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/howdah/howdah/internal/nfs4/rpc"
 	"github.com/howdah/howdah/internal/nfs4/session"
-	"github.com/howdah/howdah/internal/subnet"
 )
 
 // A client that gets NFS4ERR_DELAY asks again after 0.1 s, then after twice that, up to 15 s (Linux: nfs4_update_delay). So who asks some
@@ -34,11 +34,11 @@ type holds struct {
 }
 
 // until waits for a condition, for the limit at most, and tells whether it came.
-func (h *holds) until(ctx context.Context, client netip.Addr, condition func() bool) bool {
-	if h.limit == 0 || !h.take(client) {
+func (h *holds) until(ctx context.Context, caller rpc.Caller, condition func() bool) bool {
+	if h.limit == 0 || !h.take(caller) {
 		return false
 	}
-	defer h.give(client)
+	defer h.give(caller)
 	came := false
 	session.Await(ctx, func() {
 		ctx, cancel := context.WithTimeout(ctx, h.limit)
@@ -59,8 +59,8 @@ func (h *holds) until(ctx context.Context, client netip.Addr, condition func() b
 	return came
 }
 
-func (h *holds) take(client netip.Addr) bool {
-	client = subnet.Of(client)
+func (h *holds) take(caller rpc.Caller) bool {
+	client := caller.CountsAs()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.all >= h.most || h.of[client] >= max(1, h.most/heldEach) {
@@ -71,8 +71,8 @@ func (h *holds) take(client netip.Addr) bool {
 	return true
 }
 
-func (h *holds) give(client netip.Addr) {
-	client = subnet.Of(client)
+func (h *holds) give(caller rpc.Caller) {
+	client := caller.CountsAs()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all--

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
+	"github.com/howdah/howdah/internal/nfs4/rpc"
 )
 
 // A client that is put off asks again after a time that doubles: a directory that is served 100 ms after it asked must not cost it more.
@@ -68,19 +70,20 @@ func TestANameThatIsBeingMadeIsHeld(t *testing.T) {
 
 func TestWhatIsHeldIsBoundedForEachAddressAndInAll(t *testing.T) {
 	h := holds{limit: time.Minute, most: 2*heldEach + 1, of: map[netip.Addr]int{}}
-	a, sameNetwork := netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("2001:db8::2")
+	from := func(address string) rpc.Caller { return rpc.Caller{Addr: netip.MustParseAddr(address)} }
+	a, sameNetwork := from("2001:db8::1"), from("2001:db8::2")
 	for i, step := range []struct {
-		client netip.Addr
+		client rpc.Caller
 		want   bool
-	}{{a, true}, {sameNetwork, true}, {a, false}, {sameNetwork, false}, {netip.MustParseAddr("10.0.0.1"), true}} {
+	}{{a, true}, {sameNetwork, true}, {a, false}, {sameNetwork, false}, {from("10.0.0.1"), true}} {
 		if got := h.take(step.client); got != step.want {
 			t.Errorf("step %d: %v", i, got)
 		}
 	}
 	for i := 3; i < h.most; i++ {
-		h.take(netip.AddrFrom4([4]byte{10, 1, 0, byte(i)}))
+		h.take(from(fmt.Sprintf("10.1.0.%d", i)))
 	}
-	b := netip.MustParseAddr("10.0.0.2")
+	b := from("10.0.0.2")
 	if h.all != h.most || h.take(b) {
 		t.Errorf("%d are held, and one more", h.all)
 	}

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"sync/atomic"
+
+	"github.com/howdah/howdah/internal/subnet"
 )
 
 // clientNodes are the Nodes of access rules, as all data servers have them together: while the operator writes one after the other,
@@ -59,6 +61,18 @@ func (t *Tree) SetOwnNode(gateways []netip.Addr) {
 // IsNode tells whether an address is one that Nodes of access rules mean.
 func (t *Tree) IsNode(address netip.Addr) bool { return t.clients.has(address) }
 
+// nodeBits is how long the prefix of a network must be at least whose IPv6 addresses count as clients of their own. A network of more than
+// 65,536 addresses, such as a user may add, is one where a machine has any number of them.
+const nodeBits = 112
+
+// ClientOf is what an address counts as to limits. Nodes are mostly in one /64, so each counts by itself; of others a /64 is one client.
+func (t *Tree) ClientOf(address netip.Addr) netip.Addr {
+	if set := t.clients.current.Load(); address.Is6() && set != nil && set.hasIn(address, nodeBits) {
+		return address
+	}
+	return subnet.Of(address)
+}
+
 // has tells whether an address is a node's.
 func (n *clientNodes) has(address netip.Addr) bool {
 	if n == nil {
@@ -95,12 +109,18 @@ func newNetworkSet(networks []netip.Prefix) *networkSet {
 	return s
 }
 
-func (s *networkSet) has(address netip.Addr) bool {
+func (s *networkSet) has(address netip.Addr) bool { return s.hasIn(address, 0) }
+
+// hasIn is has for the networks whose prefixes have a number of bits, or more.
+func (s *networkSet) hasIn(address netip.Addr, least int) bool {
 	bits := s.bits4
 	if address.Is6() {
 		bits = s.bits6
 	}
 	for _, length := range bits {
+		if length < least {
+			continue
+		}
 		if network, err := address.Prefix(length); err == nil {
 			if _, in := s.networks[network]; in {
 				return true

@@ -419,6 +419,25 @@ func TestNodesAreThoseThatDataServersHave(t *testing.T) {
 	in("the pod's own node, by the rule for nodes", "ruled", true, "10.244.3.1:645")
 }
 
+// Nodes are clients of their own, though they are in one /64.
+func TestNodesCountByThemselves(t *testing.T) {
+	tr := New("fs")
+	server := &internalv1.DataServer{Spec: internalv1.DataServerSpec{
+		FileServerRef: internalv1.FileServerReference{Name: "fs"}, NodeNetworks: []string{"fd00:7::2/127", "fd00:8::/112", "fd00:9::/64", "192.168.7.2/32"},
+	}}
+	server.Name = "fs-0"
+	tr.SetServer(server)
+	for address, want := range map[string]string{
+		"fd00:7::2": "fd00:7::2", "fd00:7::3": "fd00:7::3", "fd00:7::4": "fd00:7::", "fd00:8::1:1": "fd00:8::", "fd00:8::1": "fd00:8::1",
+		"fd00:9::1":   "fd00:9::", // A whole /64 was added: any machine there has any number of addresses.
+		"192.168.7.2": "192.168.7.2", "192.168.7.3": "192.168.7.3",
+	} {
+		if got := tr.ClientOf(netip.MustParseAddr(address)); got != netip.MustParseAddr(want) {
+			t.Errorf("%s counts as %s, want %s", address, got, want)
+		}
+	}
+}
+
 func TestARuleThatThisVersionDoesNotKnowLetsNoLaterOneDecide(t *testing.T) {
 	for name, unknown := range map[string]v1alpha1.AccessRule{
 		"a client":      {Clients: []string{"10.0.0.7", "@admins"}},

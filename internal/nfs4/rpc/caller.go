@@ -6,12 +6,16 @@ import (
 	"sync/atomic"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
+
+	"github.com/howdah/howdah/internal/subnet"
 )
 
 // Caller is who sent a request: what AUTH_SYS claims, and from where.
 type Caller struct {
 	// Addr is the client's address as the connection has it, without a zone, IPv4 unmapped.
 	Addr netip.Addr
+	// Client is what the client counts as to limits, and whose a client ID is (Config.Client); the zero value: subnet.Of(Addr).
+	Client netip.Addr
 	// Port is the port that the client's connection comes from; 0: not known.
 	Port uint16
 	// UID, GID and GIDs are the credentials of AUTH_SYS (RFC 5531 appendix A). GIDs has at most 16.
@@ -28,6 +32,14 @@ type Caller struct {
 	// Keep asks for memory for a large result before it is made. False: there is none now, and the client
 	// is to ask again later. It is for the goroutine that executes the request; nil: there is always memory.
 	Keep func(bytes int) bool
+}
+
+// CountsAs is Client, or what it is by default.
+func (c Caller) CountsAs() netip.Addr {
+	if c.Client.IsValid() {
+		return c.Client
+	}
+	return subnet.Of(c.Addr)
 }
 
 // Link stands for a connection, whose identity is the pointer's.

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
-
-	"github.com/howdah/howdah/internal/subnet"
 )
 
 // lingerTime and lingerBytes bound what is read after the last reply, so that
@@ -63,7 +61,7 @@ type connection struct {
 
 func newConnection(server *Server, conn net.Conn, address netip.Addr, door string) *connection {
 	return &connection{
-		server: server, conn: conn, address: address, port: clientPort(conn), client: subnet.Of(address), door: door, link: &Link{},
+		server: server, conn: conn, address: address, port: clientPort(conn), client: server.client(address), door: door, link: &Link{},
 		reader: bufio.NewReaderSize(conn, readBuffer), room: sync.NewCond(&server.mu), active: time.Now(),
 	}
 }
@@ -169,7 +167,7 @@ func (c *connection) deadline(stopping context.Context, timeout time.Duration) e
 
 // execute gives the reply to a message, or nil for none, and the memory that was kept for it.
 func (c *connection) execute(ctx context.Context, message []byte) (record []byte, kept int) {
-	caller := Caller{Addr: c.address, Port: c.port, Door: c.door, Link: c.link, Keep: func(bytes int) bool {
+	caller := Caller{Addr: c.address, Client: c.client, Port: c.port, Door: c.door, Link: c.link, Keep: func(bytes int) bool {
 		if !c.server.keep(c, bytes) {
 			return false
 		}

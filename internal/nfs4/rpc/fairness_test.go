@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/howdah/howdah/internal/subnet"
 )
 
 const (
@@ -184,6 +186,39 @@ func TestClientsAreCountedByAddress(t *testing.T) {
 	want := map[netip.Addr]int{netip.MustParseAddr(attacker): 3, netip.MustParseAddr(good): 1}
 	if got := r.Clients(); !maps.Equal(got, want) {
 		t.Errorf("%v", got)
+	}
+}
+
+// Limits count a /64 of IPv6 as one client. Whoever asks who the clients are wants to find nodes, which are mostly in one.
+func TestClientsOfASubnetAreNamedByTheirAddresses(t *testing.T) {
+	s := NewServer(Config{})
+	want := map[netip.Addr]int{}
+	for _, address := range []string{"2001:db8::1", "2001:db8::1", "2001:db8::2", "192.0.2.1"} {
+		connectionOf(s, address)
+		want[netip.MustParseAddr(address)]++
+	}
+	if got := s.Clients(); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := s.Stats().Addresses; got != 2 {
+		t.Errorf("limits count %d addresses, want 2", got)
+	}
+}
+
+// Nodes of a cluster are mostly in one /64. Each is a client of its own: they would share what one may have otherwise.
+func TestSomeAddressesOfASubnetAreClientsOfTheirOwn(t *testing.T) {
+	node := netip.MustParseAddr("2001:db8::7")
+	s := NewServer(Config{Client: func(address netip.Addr) netip.Addr {
+		if address == node {
+			return address
+		}
+		return subnet.Of(address)
+	}})
+	for _, address := range []string{"2001:db8::1", "2001:db8::2", node.String()} {
+		connectionOf(s, address)
+	}
+	if got := s.Stats().Addresses; got != 2 {
+		t.Errorf("limits count %d addresses, want the node and the others", got)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/howdah/howdah/internal/subnet"
 )
 
 // Config is what a Server needs. Only Handler is required.
@@ -18,6 +20,8 @@ type Config struct {
 	Limits  Limits
 	// Logger gets what clients do wrong at level Debug, refused connections at Warn.
 	Logger *slog.Logger
+	// Client is what an address counts as to limits: itself, or the network that it is one of. The default is subnet.Of.
+	Client func(netip.Addr) netip.Addr
 }
 
 // Server answers RPC calls on the connections of a listener.
@@ -25,6 +29,7 @@ type Server struct {
 	handler Handler
 	limits  Limits
 	log     *slog.Logger
+	client  func(netip.Addr) netip.Addr
 	// refused counts refused connections since the last warning, warned is when that was.
 	refused atomic.Int64
 	warned  atomic.Int64
@@ -56,9 +61,13 @@ func NewServer(config Config) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
+	if config.Client == nil {
+		config.Client = subnet.Of
+	}
 	return &Server{
 		handler:  config.Handler,
 		limits:   limits,
+		client:   config.Client,
 		log:      log,
 		accounts: map[netip.Addr]*account{},
 	}
@@ -80,14 +89,14 @@ func (s *Server) Totals() Totals {
 	return s.totals
 }
 
-// Clients is how many connections each client address has (Client).
+// Clients is how many connections each client address has. Limits may count several of them as one (Config.Client).
 func (s *Server) Clients() map[netip.Addr]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clients := make(map[netip.Addr]int, len(s.accounts))
-	for address, a := range s.accounts {
-		if len(a.connections) > 0 {
-			clients[address] = len(a.connections)
+	for _, a := range s.accounts {
+		for c := range a.connections {
+			clients[c.address]++
 		}
 	}
 	return clients

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/howdah/howdah/internal/nfs4/rpc"
-	"github.com/howdah/howdah/internal/subnet"
 )
 
 // addressState is what the clients of one network address hold. The server's lock guards it.
@@ -34,7 +33,7 @@ type addressState struct {
 
 // addressOf is the state of a caller's address, made if there is none.
 func (s *Server) addressOf(caller rpc.Caller) *addressState {
-	address := subnet.Of(caller.Addr)
+	address := caller.CountsAs()
 	a := s.addresses[address]
 	if a == nil {
 		a = &addressState{

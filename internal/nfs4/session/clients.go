@@ -2,6 +2,7 @@ package session
 
 import (
 	"container/list"
+	"net/netip"
 	"time"
 
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
@@ -30,9 +31,11 @@ type clientRecord struct {
 	principal   principal
 	id          uint64
 	isConfirmed bool
-	// address is where the client is; place is the client's among the tentative of it.
+	// address is where the client is, as limits count it; place is the client's among the tentative of it.
 	address *addressState
 	place   *list.Element
+	// from is the address that the client last made itself known from.
+	from netip.Addr
 	// link is the connection that the client last made itself known on, or made a session.
 	link *rpc.Link
 
@@ -188,7 +191,7 @@ func (s *Server) exchangeID(from rpc.Caller, minorVersion uint32, args *nfsv4.Ex
 }
 
 func (s *Server) exchanged(c *clientRecord, from rpc.Caller) *nfsv4.ExchangeId4resok {
-	c.link = from.Link
+	c.link, c.from = from.Link, from.Addr
 	flags := uint32(serverFlags)
 	if c.isConfirmed {
 		flags |= nfsv4.EXCHGID4_FLAG_CONFIRMED_R

@@ -8,7 +8,6 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
 
 	"github.com/howdah/howdah/internal/nfs4/rpc"
-	"github.com/howdah/howdah/internal/subnet"
 )
 
 var _ rpc.Handler = (*Server)(nil)
@@ -39,7 +38,7 @@ func (s *Server) Compound(ctx context.Context, caller rpc.Caller, args []byte) (
 // withoutSession executes the only operation of a compound that has no SEQUENCE
 // (RFC 8881 section 2.10.6: the five that may, and alone).
 func (s *Server) withoutSession(caller rpc.Caller, d *decoder, h header) nfsv4.NfsResop4 {
-	s.gate.enter(subnet.Of(caller.Addr))
+	s.gate.enter(caller.CountsAs())
 	defer s.gate.leave()
 	op, failure := d.operation(h.minorVersion)
 	if failure != nil {
@@ -87,7 +86,7 @@ func (s *Server) inSession(ctx context.Context, caller rpc.Caller, d *decoder, h
 	// The slot comes back whatever happens, or the client would never stop waiting for it.
 	var reply []byte
 	defer func() { s.finish(granted, reply) }()
-	at := &place{gate: s.gate, address: subnet.Of(caller.Addr)}
+	at := &place{gate: s.gate, address: caller.CountsAs()}
 	ctx = context.WithValue(ctx, placeKey{}, at)
 	run := &execution{server: s, ctx: ctx, caller: caller, session: granted.session, minor: h.minorVersion, place: at}
 	for i := uint32(1); i < h.operations; i++ {

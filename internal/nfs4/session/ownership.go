@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/howdah/howdah/internal/nfs4/rpc"
-	"github.com/howdah/howdah/internal/subnet"
 )
 
-// A client ID and its sessions belong to the network address (subnet.Of) that made them. To any other they do not exist
+// A client ID and its sessions belong to the network address (rpc.Caller.Client) that made them. To any other they do not exist
 // while the client has a connection and its lease is not over. Afterwards a caller that knows the random ID is taken for the
 // client at a new address. An owner string proves nothing, so it makes one client for each address: a caller with another's
 // owner string gets a client of its own at once. That is a machine with a new address, one with the same name, or an attacker.
@@ -73,13 +72,19 @@ func (c *clientRecord) connected() bool {
 	return false
 }
 
+// isAt tells whether a caller is where a client is. An address may come to count as something else while its client is there: a
+// machine is found to be a node.
+func (c *clientRecord) isAt(from rpc.Caller) bool {
+	return c.address.address == from.CountsAs() || c.from == from.Addr
+}
+
 // admits tells whether a client's sessions may be used by a caller. One that has the client's ID and another address takes
 // it over where the client is gone.
 func (s *Server) admits(c *clientRecord, from rpc.Caller) bool {
-	address := subnet.Of(from.Addr)
-	if c.address.address == address {
+	if c.isAt(from) {
 		return true
 	}
+	address := from.CountsAs()
 	if c.connected() && !c.lapsed(s.now(), s.lease) {
 		s.warn("A request for a client ID or session of another address was refused", "from", address, "of", c.address.address)
 		return false
@@ -87,7 +92,7 @@ func (s *Server) admits(c *clientRecord, from rpc.Caller) bool {
 	if s.confirmed.at(c.owner, address) != nil || s.tentative.at(c.owner, address) != nil {
 		return false // It has made itself known there already.
 	}
-	s.move(c, s.addressOf(from))
+	s.move(c, s.addressOf(from), from.Addr)
 	return true
 }
 
@@ -97,7 +102,7 @@ func (s *Server) owns(c *clientRecord, from rpc.Caller) bool {
 }
 
 // move makes a client one of another address.
-func (s *Server) move(c *clientRecord, to *addressState) {
+func (s *Server) move(c *clientRecord, to *addressState, from netip.Addr) {
 	s.log.Info("A client has another address now", "clientid", c.id, "before", c.address.address, "now", to.address)
 	before := c.address
 	known := s.confirmed
@@ -112,7 +117,7 @@ func (s *Server) move(c *clientRecord, to *addressState) {
 	before.sessions -= len(c.sessions)
 	before.cached -= bytes
 
-	c.address = to
+	c.address, c.from = to, from
 	known.put(c)
 	to.clients[c.id] = c
 	if tentative {

@@ -288,6 +288,55 @@ func TestAddressesOfOneSubnetAreOneClient(t *testing.T) {
 	}
 }
 
+// A cluster's nodes are mostly in one /64. Each is a client of its own (Caller.Client): no other one can use or end its session, or
+// use up what it may have.
+func TestNodesOfOneSubnetAreClientsOfTheirOwn(t *testing.T) {
+	f := newFixture(t, session.Limits{ClientsPerAddress: 1})
+	at := func(address string, counts bool) rpc.Caller {
+		caller := rpc.Caller{UID: 1, Addr: netip.MustParseAddr(address), Link: &rpc.Link{}}
+		if counts {
+			caller.Client = caller.Addr
+		}
+		return caller
+	}
+	node := at("2001:db8::1", true)
+	id, _ := f.clientAt(node, "owner")
+	for name, tc := range map[string]struct {
+		caller rpc.Caller
+		want   nfsv4.Nfsstat4
+	}{
+		"itself":                          {at("2001:db8::1", true), nfsv4.NFS4_OK},
+		"itself, not known to be a node":  {at("2001:db8::1", false), nfsv4.NFS4_OK},
+		"another node":                    {at("2001:db8::2", true), nfsv4.NFS4ERR_BADSESSION},
+		"another machine of the subnet":   {at("2001:db8::3", false), nfsv4.NFS4ERR_BADSESSION},
+		"another machine, another subnet": {at("2001:db8:0:1::1", false), nfsv4.NFS4ERR_BADSESSION},
+	} {
+		got := f.send(tc.caller, bind(id, nfsv4.CDFC4_FORE)).Status
+		if got != tc.want {
+			t.Errorf("%s: %v, want %v", name, nfsv4.Nfsstat4_name[got], nfsv4.Nfsstat4_name[tc.want])
+		}
+	}
+	// Each has the clients that one address may have.
+	for _, caller := range []rpc.Caller{at("2001:db8::2", true), at("2001:db8::3", false)} {
+		if _, status := f.clientAt(caller, "owner"); status != nfsv4.NFS4_OK {
+			t.Errorf("a client of %s: %v", caller.Addr, nfsv4.Nfsstat4_name[status])
+		}
+	}
+}
+
+// A node that was not known to be one when it mounted keeps its session when it is.
+func TestAClientThatIsFoundToBeANodeKeepsItsSession(t *testing.T) {
+	f := newFixture(t, session.Limits{})
+	before := rpc.Caller{UID: 1, Addr: netip.MustParseAddr("2001:db8::1"), Link: &rpc.Link{}}
+	id, _ := f.clientAt(before, "owner")
+	after := rpc.Caller{UID: 1, Addr: before.Addr, Client: before.Addr, Link: &rpc.Link{}}
+	for i, caller := range []rpc.Caller{after, before, after} {
+		if got := f.send(caller, sequence(id, 0, uint32(i+1))).Status; got != nfsv4.NFS4_OK {
+			t.Errorf("request %d: %v", i, nfsv4.Nfsstat4_name[got])
+		}
+	}
+}
+
 // repeating is a source of random bytes that gives the same 16 again and again, and then others.
 type repeating struct{ left int }
 

@@ -4,7 +4,6 @@ import (
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	"github.com/howdah/howdah/internal/nfs4/rpc"
-	"github.com/howdah/howdah/internal/subnet"
 )
 
 type sessionID = [nfsv4.NFS4_SESSIONID_SIZE]byte
@@ -44,7 +43,7 @@ func (s *Server) createSession(from rpc.Caller, args *nfsv4.CreateSession4args) 
 	}
 	// The RFC has this in step 3 and for unconfirmed clients only. But a foreign principal is neither to get another's
 	// session ID from a replay, nor may it use up the sequence ID.
-	if c != nil && c.principal != principalOf(from) && c.address.address == subnet.Of(from.Addr) {
+	if c != nil && c.principal != principalOf(from) && c.isAt(from) {
 		return FailNumber(nfsv4.OP_CREATE_SESSION, nfsv4.NFS4ERR_CLID_INUSE)
 	}
 	if c == nil || !s.owns(c, from) {
