@@ -170,7 +170,7 @@ type Clients struct {
 	More int `json:"more,omitempty"`
 }
 
-// Client is a network address (for IPv6 the network of 64 bits) with its number of connections.
+// Client is a network address with its number of connections.
 type Client struct {
 	Address     string `json:"address"`
 	Connections int    `json:"connections"`

@@ -30,7 +30,7 @@ type Clients struct {
 
 // Client is an address with connections, or a node with pods that mount a share.
 type Client struct {
-	// Address is the node's; for IPv6 its 64-bit prefix.
+	// Address is the node's.
 	Address string `json:"address,omitempty"`
 	Node    string `json:"node,omitempty"`
 	// NamespaceServers and Servers count connections.
@@ -99,14 +99,19 @@ func NewClients(w *World, fs *v1alpha1.FileServer, answers []PodAnswer) Clients 
 	}
 	for i := range w.Pods {
 		pod := &w.Pods[i]
-		if pod.Status.HostIP != "" && byAddress[pod.Status.HostIP] != nil {
-			byAddress[pod.Status.HostIP].Node = pod.Spec.NodeName
+		addresses := hostAddresses(pod)
+		for _, address := range addresses {
+			if byAddress[address] != nil {
+				byAddress[address].Node = pod.Spec.NodeName
+			}
 		}
 		if pod.Status.Phase != corev1.PodRunning {
 			continue
 		}
 		for _, share := range mounted(w, fs, pod) {
-			c := at(pod.Status.HostIP, pod.Spec.NodeName)
+			// By which of the node's addresses it comes is for the cluster's Services to say.
+			from := slices.IndexFunc(addresses, func(address string) bool { return byAddress[address] != nil })
+			c := at(addresses[max(from, 0)], pod.Spec.NodeName)
 			c.Node = pod.Spec.NodeName
 			c.Pods = append(c.Pods, PodMount{pod.Namespace, pod.Name, share})
 		}
@@ -130,6 +135,17 @@ func NewClients(w *World, fs *v1alpha1.FileServer, answers []PodAnswer) Clients 
 		}
 	}
 	return clients
+}
+
+// hostAddresses are those of a pod's node, Kubernetes' own first; "" if none is known.
+func hostAddresses(pod *corev1.Pod) []string {
+	addresses := []string{pod.Status.HostIP}
+	for _, host := range pod.Status.HostIPs {
+		if host.IP != pod.Status.HostIP {
+			addresses = append(addresses, host.IP)
+		}
+	}
+	return addresses
 }
 
 // mounted are the shares of a FileServer that a pod mounts, by a share's claim or by an NFS volume in the pod's own spec.
