@@ -79,10 +79,12 @@ func Next(move internalv1.DirectoryMove, in Input) (internalv1.DirectoryMove, Ou
 		}
 	case internalv1.MoveThawing:
 		if state(in.Source, move.Attempt) == internalv1.MoveStateServing {
-			if !in.Wanted {
+			if in.Wanted {
+				return step(move, internalv1.MoveCopying, in.Now), Step
+			}
+			if in.Source.Sequence >= move.Sequence {
 				return move, Cancelled
 			}
-			return step(move, internalv1.MoveCopying, in.Now), Step
 		}
 	case internalv1.MovePlacing:
 		// The target may have put the copy into the share, so it alone says that there is a way back.
@@ -102,7 +104,8 @@ func nextCopying(move internalv1.DirectoryMove, in Input, target internalv1.Move
 	case !in.Wanted && in.Source != nil && in.Source.State == internalv1.MoveStateFrozen:
 		return move, Stay // It may be promised to the target.
 	case !in.Wanted:
-		return move, Cancelled
+		// What is reported may be of the same older backup as the object, and the source may have left since. It answers to a new step.
+		return step(move, internalv1.MoveThawing, in.Now), Step
 	case target == internalv1.MoveStateRefused:
 		return move, Refused
 	case in.Blocked || in.Suspended || target != internalv1.MoveStateCaughtUp || in.Now.Sub(since(move)) < pause(move.Attempt):

@@ -38,6 +38,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.DirectoryMoveApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DirectoryPlace"):
 		return &internalapiv1alpha1.DirectoryPlaceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DirectoryReplacement"):
+		return &internalapiv1alpha1.DirectoryReplacementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FenceAnswer"):
 		return &internalapiv1alpha1.FenceAnswerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FenceRequest"):

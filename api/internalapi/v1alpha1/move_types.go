@@ -156,10 +156,10 @@ type MoveReport struct {
 }
 
 // MoveState is how far a data server is with its part of a move.
-// +kubebuilder:validation:Enum=Copying;CaughtUp;Verified;Released;Placed;Refused;Serving;InUse;Frozen;Left
+// +kubebuilder:validation:Enum=Copying;CaughtUp;Verified;Released;Placed;Refused;Serving;InUse;Frozen;Left;Absent
 type MoveState string
 
-// States of a move. Copying to Refused are the target's, Serving to Left the source's.
+// States of a move. Copying to Refused are the target's, Serving to Absent the source's.
 const (
 	// MoveStateCopying: passes are being made.
 	MoveStateCopying MoveState = "Copying"
@@ -182,4 +182,6 @@ const (
 	MoveStateFrozen MoveState = "Frozen"
 	// MoveStateLeft: the directory is in the trash, and its handles are stale.
 	MoveStateLeft MoveState = "Left"
+	// MoveStateAbsent: there is neither the directory nor a record of it. It has left, long ago, or it is lost.
+	MoveStateAbsent MoveState = "Absent"
 )

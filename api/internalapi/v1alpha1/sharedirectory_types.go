@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.dataServerRef.name`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="has(self.spec.dataServerRef) && has(oldSelf.spec.dataServerRef) && self.spec.dataServerRef != oldSelf.spec.dataServerRef || has(self.spec.identity) == has(oldSelf.spec.identity) && (!has(self.spec.identity) || self.spec.identity == oldSelf.spec.identity) || has(oldSelf.status) && has(oldSelf.status.replacedBy) && has(self.spec.identity) && self.spec.identity == oldSelf.status.replacedBy.identity",message="spec.identity changes only with the owner, or when another directory takes this one's place: clients' file handles are made from it"
 type ShareDirectory struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
@@ -32,7 +33,6 @@ type ShareDirectory struct {
 // ShareDirectorySpec is one directory of a share.
 // +kubebuilder:validation:XValidation:rule="self.path == oldSelf.path && self.fileShareRef == oldSelf.fileShareRef && self.fileServerRef == oldSelf.fileServerRef",message="fileServerRef, fileShareRef and path can't be changed: the object's name is made from them"
 // +kubebuilder:validation:XValidation:rule="has(self.dataServerRef) == has(self.volume)",message="dataServerRef and volume go together"
-// +kubebuilder:validation:XValidation:rule="has(self.dataServerRef) && has(oldSelf.dataServerRef) && self.dataServerRef != oldSelf.dataServerRef || has(self.identity) == has(oldSelf.identity) && (!has(self.identity) || self.identity == oldSelf.identity)",message="identity changes with the owner only: clients' file handles are made from it"
 type ShareDirectorySpec struct {
 	// fileServerRef names the FileServer.
 	// +required
@@ -246,6 +246,17 @@ type ShareDirectoryStatus struct {
 	// +optional
 	AccessedTime string `json:"accessedTime,omitempty"`
 
+	// replaces is, in state Removing, the path of an empty directory whose name this directory is being given. Unset: none.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Replaces string `json:"replaces,omitempty"`
+
+	// replacedBy is, in state Removing, the directory that is being given this one's name. This one is kept until that
+	// is done. Unset: none.
+	// +optional
+	ReplacedBy DirectoryReplacement `json:"replacedBy,omitempty,omitzero"`
+
 	// missingTime is since when a directory in state Missing is known not to be on its owner. Unset: it was not checked
 	// yet.
 	// +optional
@@ -277,6 +288,21 @@ type ShareDirectoryStatus struct {
 	RemovalRefusedTime *metav1.Time `json:"removalRefusedTime,omitempty"`
 }
 
+// DirectoryReplacement is a directory that is being given the name of another, empty one.
+type DirectoryReplacement struct {
+	// path is the path that it has before.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +required
+	Path string `json:"path,omitempty"`
+
+	// identity is the ID that it keeps. When spec.identity is this one, the directory has taken the other's place.
+	// +kubebuilder:validation:MinLength=16
+	// +kubebuilder:validation:MaxLength=64
+	// +required
+	Identity string `json:"identity,omitempty"`
+}
+
 // DirectoryState is the state of a directory.
 // +kubebuilder:validation:Enum=Creating;Ready;Missing;Removing;Renaming
 type DirectoryState string
@@ -295,7 +321,8 @@ const (
 	// DirectoryRemoving: a removal or a rename to another path has started. At the end the object is deleted, or Ready
 	// if the directory still exists.
 	DirectoryRemoving DirectoryState = "Removing"
-	// DirectoryRenaming: the new path of a directory whose rename has started; spec.renamedFrom is the old path.
+	// DirectoryRenaming: the new path of a directory whose rename has started; spec.renamedFrom is the old path. If it
+	// takes the place of an empty directory, the status has Removing still.
 	DirectoryRenaming DirectoryState = "Renaming"
 	// DirectoryMoving is Ready while spec.move says that clients wait. It is never in a status: State answers it, so
 	// that no other program changes the directory.
@@ -307,6 +334,8 @@ func (d *ShareDirectory) State() DirectoryState {
 	switch {
 	case d.Status.State == DirectoryReady && d.Spec.Move.IsFrozen():
 		return DirectoryMoving
+	case d.Status.State == DirectoryRemoving && d.IsReplaced():
+		return DirectoryRenaming
 	case d.Status.State != "":
 		return d.Status.State
 	case d.Spec.RenamedFrom != "":
@@ -316,6 +345,11 @@ func (d *ShareDirectory) State() DirectoryState {
 	default:
 		return DirectoryReady
 	}
+}
+
+// IsReplaced reports whether another directory has taken this one's place. The object stands for that one since, in state Renaming.
+func (d *ShareDirectory) IsReplaced() bool {
+	return d.Status.ReplacedBy.Identity != "" && d.Spec.Identity == d.Status.ReplacedBy.Identity
 }
 
 // ShareDirectoryList is a list of ShareDirectories.

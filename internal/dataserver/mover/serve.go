@@ -120,6 +120,9 @@ func (m *Mover) admit(peer string, request *ask) (at asked, release func(), err 
 	}
 	// A link in the place of a directory leads elsewhere.
 	if resolved, err := filepath.EvalSymlinks(at.directory); err != nil {
+		if j == nil && hasGone(at.place) == nil {
+			err = errAbsent
+		}
 		return at, nil, fmt.Errorf("%w: %w", errNotYet, err)
 	} else if resolved != at.directory {
 		return at, nil, fmt.Errorf("%q leads to another place", at.place.path)

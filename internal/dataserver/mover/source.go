@@ -87,7 +87,11 @@ func (m *Mover) sourceStep(ctx context.Context, where place, task *internalv1.Mo
 	err = nil
 	switch task.Step {
 	case internalv1.MoveCopying, internalv1.MoveThawing:
-		err = m.thaw(ctx, where, task.Sequence)
+		if err = m.thaw(ctx, where, task.Sequence); err == nil && hasGone(where) == nil {
+			report.State = internalv1.MoveStateAbsent
+			report.Message = fmt.Sprintf("%q of share %s is not on volume %d, and nothing says where it went: it was removed or lost, or the target has it", where.path, where.share, where.volume)
+			return report, retryAfter
+		}
 	case internalv1.MoveFreezing:
 		return m.freezeStep(ctx, where, task, since)
 	case internalv1.MovePlacing:

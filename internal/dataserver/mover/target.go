@@ -64,8 +64,14 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 	state, again := internalv1.MoveStateCopying, time.Duration(0)
 	j, err := where.read()
 	asks := err == nil && j != nil && j.isPlacing()
-	err = nil
+	isHere := false
+	if err == nil && j == nil && task.Step != internalv1.MoveLeaving {
+		isHere, err = m.hasMovedHere(ctx, where, task)
+	}
 	switch {
+	case err != nil:
+	case isHere:
+		state = internalv1.MoveStatePlaced
 	case asks: // There is one way from here, whatever is asked for: the object may be of an older backup.
 		if err = m.put(ctx, where, task); err == nil {
 			state = internalv1.MoveStatePlaced
@@ -179,6 +185,18 @@ func (m *Mover) prepareCopy(ctx context.Context, where place, task *internalv1.M
 		return fmt.Errorf("making the place for the copy: %w", err)
 	}
 	return nil
+}
+
+// hasMovedHere tells whether this data server has the directory by a move that is over, and whose record both have removed: the object is of an older backup.
+func (m *Mover) hasMovedHere(ctx context.Context, where place, task *internalv1.MoveTask) (bool, error) {
+	if there, err := exists(where.shown()); err != nil || !there {
+		return false, err
+	}
+	conn, _, _, err := m.askSource(ctx, m.dialer(task), ask{Move: task.ID, Kind: askMeasure})
+	if err == nil {
+		_ = conn.Close()
+	}
+	return errors.Is(err, errAbsent), nil
 }
 
 // refuseTwo refuses a directory of whose name the target has one, if the source has it, too. Otherwise the target may have it by this very move, and the object

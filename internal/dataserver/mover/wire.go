@@ -48,6 +48,8 @@ type reply struct {
 	// Ended: this freeze has ended. Unknown: nothing is known of it.
 	Ended   bool `json:"ended,omitempty"`
 	Unknown bool `json:"unknown,omitempty"`
+	// Absent: the source has neither the directory nor a record of it.
+	Absent bool `json:"absent,omitempty"`
 	// Freeze is different for each freeze.
 	Freeze string `json:"freeze,omitempty"`
 	// Time is the source's, in nanoseconds since 1970.
@@ -70,9 +72,12 @@ type parent struct {
 // errNotYet is a refusal that may end by itself.
 var errNotYet = errors.New("not yet")
 
+// errAbsent: a data server that is the source of a move has neither the directory nor a record of it. It has left, long ago, or it is lost.
+var errAbsent = errors.New("the directory is not there, and there is no record of it")
+
 // refusal is the head of an answer that is no.
 func refusal(err error) reply {
-	return reply{Error: err.Error(), NotYet: errors.Is(err, errNotYet), Ended: errors.Is(err, errEnded), Unknown: errors.Is(err, errUnknown)}
+	return reply{Error: err.Error(), NotYet: errors.Is(err, errNotYet), Ended: errors.Is(err, errEnded), Unknown: errors.Is(err, errUnknown), Absent: errors.Is(err, errAbsent)}
 }
 
 func (r *reply) err() error {
@@ -83,6 +88,8 @@ func (r *reply) err() error {
 		return errEnded
 	case r.Unknown:
 		return errUnknown
+	case r.Absent:
+		return fmt.Errorf("%w, on the source: %w", errNotYet, errAbsent)
 	case r.NotYet:
 		return fmt.Errorf("%w: %s", errNotYet, r.Error)
 	}

@@ -25,6 +25,8 @@ type dataServers struct {
 	silent map[string]bool
 	// denied is a path of a share in which only root makes anything.
 	denied string
+	// stays is a directory of the share that only root renames.
+	stays string
 }
 
 // at gives a data server's paths, with contents.
@@ -217,8 +219,13 @@ func (c *nfsClient) Rmdir(ctx context.Context, address, name string, _ nfs.Crede
 	return c.do(ctx, "rmdir", address, name, func(d *dataServers) error { return d.rmdir(address, name) })
 }
 
-func (c *nfsClient) Rename(ctx context.Context, address, from, to string, _ nfs.Credentials) error {
-	return c.do(ctx, "rename", address, from+" "+to, func(d *dataServers) error { return d.rename(address, from, to) })
+func (c *nfsClient) Rename(ctx context.Context, address, from, to string, creds nfs.Credentials) error {
+	return c.do(ctx, "rename", address, from+" "+to, func(d *dataServers) error {
+		if creds.UID != 0 && d.stays != "" && from == "/s/0/"+d.stays {
+			return refused("RENAME", from, nfsv4.NFS4ERR_ACCESS)
+		}
+		return d.rename(address, from, to)
+	})
 }
 
 func (c *nfsClient) SetAttributes(ctx context.Context, address, name string, _ nfs.Credentials, settings nfs.Settings) error {

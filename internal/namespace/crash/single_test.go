@@ -20,10 +20,17 @@ type scenario struct {
 	before, after layout
 	// again is the status of the same request once it was done.
 	again nfsv4.Nfsstat4
+	// stays is a directory that its data server lets only root rename; "": none.
+	stays string
+	// ceph: both data servers have the same storage.
+	ceph bool
 }
 
 // tree1 is a share with some directories.
 var tree1 = layout{"p": "", "p/a": "", "p/full": "data", "q": "", "r": "", "r/x": "others"}
+
+// tree2 has an empty directory on the same data server as one with data.
+var tree2 = layout{"p": "", "p/a": "", "p/b": "", "p/full": "data"}
 
 func with(l layout, edit func(l layout)) layout {
 	out := maps.Clone(l)
@@ -44,40 +51,64 @@ func moved(l layout, from, to string) layout {
 
 var scenarios = map[string]scenario{
 	"mkdir": {
-		request{op: "mkdir", path: "p/n"}, tree1, with(tree1, func(l layout) { l["p/n"] = "new" }), nfsv4.NFS4ERR_EXIST,
+		request{op: "mkdir", path: "p/n"}, tree1, with(tree1, func(l layout) { l["p/n"] = "new" }), nfsv4.NFS4ERR_EXIST, "", false,
 	},
 	"mkdir where the data server has nothing yet": {
-		request{op: "mkdir", path: "q/n"}, tree1, with(tree1, func(l layout) { l["q/n"] = "new" }), nfsv4.NFS4ERR_EXIST,
+		request{op: "mkdir", path: "q/n"}, tree1, with(tree1, func(l layout) { l["q/n"] = "new" }), nfsv4.NFS4ERR_EXIST, "", false,
 	},
 	"mkdir above the depth": {
-		request{op: "mkdir", path: "n"}, tree1, with(tree1, func(l layout) { l["n"] = "" }), nfsv4.NFS4ERR_EXIST,
+		request{op: "mkdir", path: "n"}, tree1, with(tree1, func(l layout) { l["n"] = "" }), nfsv4.NFS4ERR_EXIST, "", false,
 	},
 	"rmdir": {
-		request{op: "rmdir", path: "p/a"}, tree1, with(tree1, func(l layout) { delete(l, "p/a") }), nfsv4.NFS4ERR_NOENT,
+		request{op: "rmdir", path: "p/a"}, tree1, with(tree1, func(l layout) { delete(l, "p/a") }), nfsv4.NFS4ERR_NOENT, "", false,
 	},
 	"rmdir of what is not empty": {
-		request{op: "rmdir", path: "p/full"}, tree1, tree1, nfsv4.NFS4ERR_NOTEMPTY,
+		request{op: "rmdir", path: "p/full"}, tree1, tree1, nfsv4.NFS4ERR_NOTEMPTY, "", false,
 	},
 	"rmdir above the depth": {
-		request{op: "rmdir", path: "q"}, tree1, with(tree1, func(l layout) { delete(l, "q") }), nfsv4.NFS4ERR_NOENT,
+		request{op: "rmdir", path: "q"}, tree1, with(tree1, func(l layout) { delete(l, "q") }), nfsv4.NFS4ERR_NOENT, "", false,
 	},
 	"rename": {
-		request{op: "rename", path: "p/full", to: "p/n"}, tree1, moved(tree1, "p/full", "p/n"), nfsv4.NFS4ERR_NOENT,
+		request{op: "rename", path: "p/full", to: "p/n"}, tree1, moved(tree1, "p/full", "p/n"), nfsv4.NFS4ERR_NOENT, "", false,
 	},
 	"rename to another directory": {
-		request{op: "rename", path: "p/full", to: "q/full"}, tree1, moved(tree1, "p/full", "q/full"), nfsv4.NFS4ERR_NOENT,
+		request{op: "rename", path: "p/full", to: "q/full"}, tree1, moved(tree1, "p/full", "q/full"), nfsv4.NFS4ERR_NOENT, "", false,
 	},
 	"rename of a directory with directories": {
-		request{op: "rename", path: "p", to: "n"}, tree1, moved(tree1, "p", "n"), nfsv4.NFS4ERR_NOENT,
+		request{op: "rename", path: "p", to: "n"}, tree1, moved(tree1, "p", "n"), nfsv4.NFS4ERR_NOENT, "", false,
 	},
 	"rename onto an empty directory": {
-		request{op: "rename", path: "p/full", to: "p/a"}, tree1, moved(with(tree1, func(l layout) { delete(l, "p/a") }), "p/full", "p/a"), nfsv4.NFS4ERR_NOENT,
+		request{op: "rename", path: "p/full", to: "p/a"}, tree1, moved(with(tree1, func(l layout) { delete(l, "p/a") }), "p/full", "p/a"), nfsv4.NFS4ERR_NOENT, "", false,
 	},
 	"rename onto a directory with data": {
-		request{op: "rename", path: "p/full", to: "r/x"}, tree1, tree1, nfsv4.NFS4ERR_EXIST,
+		request{op: "rename", path: "p/full", to: "r/x"}, tree1, tree1, nfsv4.NFS4ERR_EXIST, "", false,
+	},
+	"rename onto an empty directory of the same data server": {
+		request{op: "rename", path: "p/full", to: "p/a"}, tree2, moved(with(tree2, func(l layout) { delete(l, "p/a") }), "p/full", "p/a"), nfsv4.NFS4ERR_NOENT, "", false,
+	},
+	"rename onto an empty directory of another data server in Ceph": {
+		request{op: "rename", path: "p/full", to: "p/a"}, tree1, moved(with(tree1, func(l layout) { delete(l, "p/a") }), "p/full", "p/a"), nfsv4.NFS4ERR_NOENT, "", true,
+	},
+	"rename onto an empty directory in Ceph that the data server refuses": {
+		request{op: "rename", path: "p/full", to: "p/a"}, tree1, tree1, nfsv4.NFS4ERR_ACCESS, "p/full", true,
+	},
+	"rename of an empty directory onto another one in Ceph": {
+		request{op: "rename", path: "p/a", to: "p/b"}, tree2, with(tree2, func(l layout) { delete(l, "p/a") }), nfsv4.NFS4ERR_NOENT, "", true,
+	},
+	"rename onto an empty directory that the data server refuses": {
+		request{op: "rename", path: "p/full", to: "p/a"}, tree1, tree1, nfsv4.NFS4ERR_ACCESS, "p/full", false,
+	},
+	"rename onto an empty directory that the data server of both refuses": {
+		request{op: "rename", path: "p/full", to: "p/a"}, tree2, tree2, nfsv4.NFS4ERR_ACCESS, "p/full", false,
+	},
+	"rename onto an empty directory above the depth": {
+		request{op: "rename", path: "p", to: "q"}, tree1, moved(with(tree1, func(l layout) { delete(l, "q") }), "p", "q"), nfsv4.NFS4ERR_NOENT, "", false,
+	},
+	"rename onto a directory above the depth that is not empty": {
+		request{op: "rename", path: "p", to: "r"}, tree1, tree1, nfsv4.NFS4ERR_EXIST, "", false,
 	},
 	"rename above the depth": {
-		request{op: "rename", path: "q", to: "n"}, tree1, moved(tree1, "q", "n"), nfsv4.NFS4ERR_NOENT,
+		request{op: "rename", path: "q", to: "n"}, tree1, moved(tree1, "q", "n"), nfsv4.NFS4ERR_NOENT, "", false,
 	},
 }
 
@@ -85,6 +116,10 @@ var scenarios = map[string]scenario{
 func (s *scenario) run(t *testing.T, seed uint64, cutting func(step int, p *process, what string) mode) (wrong []string, steps int, trail []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, seed, s.before)
+		w.data.stays = s.stays
+		if s.ceph {
+			w.inCeph()
+		}
 		end := w.begin()
 		time.Sleep(20 * time.Second) // The leader has looked for directories without ShareDirectories.
 		w.mu.Lock()
@@ -116,10 +151,6 @@ func (s *scenario) run(t *testing.T, seed uint64, cutting func(step int, p *proc
 // judge tells what is wrong with an answer and what is left.
 func (s *scenario) judge(got answer, left layout) []string {
 	done, undone := maps.Equal(left, s.after), maps.Equal(left, s.before)
-	if s.request.op == "rename" && s.before[s.request.to] == "" {
-		// What is replaced is removed first: a cut may leave the name free.
-		undone = undone || maps.Equal(left, with(s.before, func(l layout) { delete(l, s.request.to) }))
-	}
 	var wrong []string
 	if !done && !undone {
 		wrong = append(wrong, fmt.Sprintf("what is left is neither the one nor the other: %v", left))

@@ -73,6 +73,16 @@ func newWorld(t *testing.T, seed uint64, at layout) *world {
 	return w
 }
 
+// inCeph gives both data servers the same storage.
+func (w *world) inCeph() {
+	first := w.servers[0].Spec.Address
+	for _, server := range w.servers {
+		server.Spec.Ceph.Monitors = []string{"10.0.0.1:3300"}
+		maps.Copy(w.data.dirs[first], w.data.dirs[server.Spec.Address])
+		w.data.dirs[server.Spec.Address] = w.data.dirs[first]
+	}
+}
+
 // put makes a directory, on a data server if it is at the share's depth.
 func (w *world) put(path, content string, server int) {
 	o := &internalv1.ShareDirectory{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: naming.Directory("fs", "s", path)}}
@@ -306,6 +316,11 @@ func (w *world) faults() []string {
 		}
 		address := w.address(o.Spec.DataServerRef.Name)
 		known[address+" "+o.Spec.Path] = true
+		if len(w.servers[0].Spec.Ceph.Monitors) > 0 {
+			for _, server := range w.servers {
+				known[server.Spec.Address+" "+o.Spec.Path] = true
+			}
+		}
 		if _, ok := w.data.at(address)["/s/0/"+o.Spec.Path]; !ok {
 			fault("the ShareDirectory of %s refers to nothing", o.Spec.Path)
 		}

@@ -35,7 +35,7 @@ func (k *Leader) complete(ctx context.Context, t task) error {
 	if wait > 0 {
 		return nil
 	}
-	if r.Server != "" {
+	if r.Server != "" && !r.BeingReplaced {
 		server, ok := k.Tree.Server(r.Server)
 		if !ok || server.Address == "" || !server.Serves[r.Share] {
 			return nil // ServerChanged is called when it serves the share
@@ -64,7 +64,11 @@ func (k *Leader) complete(ctx context.Context, t task) error {
 	case internalv1.DirectoryCreating:
 		err = k.completeCreating(ctx, share, directory)
 	case internalv1.DirectoryRemoving:
-		err = k.completeRemoving(ctx, share, directory)
+		if directory.Status.ReplacedBy.Identity != "" {
+			err = k.completeReplacement(ctx, share, directory)
+		} else {
+			err = k.completeRemoving(ctx, share, directory)
+		}
 	case internalv1.DirectoryRenaming:
 		err = k.completeRenaming(ctx, share, directory)
 	}
@@ -120,7 +124,11 @@ func (k *Leader) completeReplaced(ctx context.Context, directory *internalv1.Sha
 // completeRemoving deletes the ShareDirectory of a removed directory, and undoes a removal that did not happen.
 func (k *Leader) completeRemoving(ctx context.Context, share *tree.Share, directory *internalv1.ShareDirectory) error {
 	r := tree.NewDirectory(directory)
-	if r.Server == "" && k.renamedTo(r) {
+	replacing, err := k.isReplacing(ctx, directory)
+	if err != nil {
+		return err
+	}
+	if replacing || r.Server == "" && k.renamedTo(r) {
 		k.againAfter(task{share: r.Share, path: r.Path}, abandonedAfter) // it is deleted at the end of that, or becomes Ready again
 		return nil
 	}

@@ -61,14 +61,13 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		return status
 	}
 	for range replaceTries {
+		// rename(2) replaces an empty directory.
+		replacing := false
 		if target, ok := s.Tree.Lookup(parent.ID, name); ok && target.Directory != nil && target.Directory.Shown() {
-			// rename(2) replaces an empty directory. Here that takes two steps, and a crash between them leaves the name free.
-			if s.isMissing(ctx, entry.Share, rel) {
-				return nfsv4.NFS4ERR_EXIST // It is not known to be empty. Only rmdir gives it up.
-			}
-			if status := s.rmdir(ctx, target, caller); status != nfsv4.NFS4_OK && status != nfsv4.NFS4ERR_NOENT {
-				return inTheWay(status)
-			}
+			replacing, status, begun = s.replace(ctx, &entry, &target, caller)
+		}
+		if replacing {
+			break
 		}
 		if entry.Junction() {
 			status, begun = s.move(ctx, entry.Share, entry.Rel, rel, credentials(caller))
@@ -117,13 +116,7 @@ func (s *Service) renamed(ctx context.Context, share *tree.Share, from, to strin
 	return status
 }
 
-// isMissing reports whether a directory is missing, as far as the API answers.
-func (s *Service) isMissing(ctx context.Context, share *tree.Share, rel string) bool {
-	o, err := s.get(ctx, share.Name, rel)
-	return err == nil && o.State() == internalv1.DirectoryMissing
-}
-
-// replaceTries is how many directories of the new name are removed that others make one after the other.
+// replaceTries is how often a rename looks for a directory of the new name that others make meanwhile.
 const replaceTries = 3
 
 // inTheWayNow puts what has a name into the tree. NFS4ERR_DELAY: it is being changed.
@@ -136,15 +129,6 @@ func (s *Service) inTheWayNow(ctx context.Context, share *tree.Share, rel string
 		return nfsv4.NFS4ERR_DELAY
 	}
 	return nfsv4.NFS4ERR_EXIST
-}
-
-// inTheWay is the answer to a RENAME whose target can't be removed. If it is not empty, that is NFS4ERR_EXIST (RFC 8881
-// section 18.26.3).
-func inTheWay(status nfsv4.Nfsstat4) nfsv4.Nfsstat4 {
-	if status == nfsv4.NFS4ERR_NOTEMPTY {
-		return nfsv4.NFS4ERR_EXIST
-	}
-	return status
 }
 
 // renamedSpec is the spec of a ShareDirectory's successor under another path. The directory stays the same: so does its identity.
@@ -197,13 +181,16 @@ func (s *Service) renameOnOwner(ctx context.Context, share *tree.Share, r *tree.
 	}
 	var status *nfs.StatusError
 	if errors.As(err, &status) && (status.Retried || status.Status == nfsv4.NFS4ERR_NOENT) {
-		// An earlier try, whose answer was lost, may have renamed it already.
-		_, statErr := s.Owners.Stat(ctx, address, path, root)
+		// An earlier try, whose answer was lost, may have renamed it already. What has the new name may also be what it was to replace.
+		_, newErr := s.Owners.Stat(ctx, address, path, root)
+		_, oldErr := s.Owners.Stat(ctx, address, tree.ExportPath(share.Name, r.Volume, r.Path), root)
 		switch {
-		case statErr == nil:
+		case newErr != nil && !nfs.IsStatus(newErr, nfsv4.NFS4ERR_NOENT):
+			return s.status(what, newErr) // it is not known
+		case oldErr != nil && !nfs.IsStatus(oldErr, nfsv4.NFS4ERR_NOENT):
+			return s.status(what, oldErr)
+		case newErr == nil && nfs.IsStatus(oldErr, nfsv4.NFS4ERR_NOENT):
 			err = nil
-		case !nfs.IsStatus(statErr, nfsv4.NFS4ERR_NOENT):
-			return s.status(what, statErr) // it is not known
 		}
 	}
 	switch {

@@ -199,6 +199,12 @@ func (s *Service) read(ctx context.Context, share, rel string) (*internalv1.Shar
 func (s *Service) setState(ctx context.Context, o *internalv1.ShareDirectory, state internalv1.DirectoryState) error {
 	next := o.DeepCopy()
 	next.Status.State = state
+	if o.IsReplaced() { // That was the other directory's.
+		next.Status.HotTime, next.Status.RemovalRefusedTime = nil, nil
+	}
+	if state != internalv1.DirectoryRemoving {
+		next.Status.Replaces, next.Status.ReplacedBy = "", internalv1.DirectoryReplacement{}
+	}
 	if state == internalv1.DirectoryReady || state == internalv1.DirectoryCreating {
 		next.Status.MissingTime, next.Status.LossID = nil, ""
 	}

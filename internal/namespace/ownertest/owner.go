@@ -262,7 +262,7 @@ func (c *compound) rename(op *nfsv4.NfsArgop4_OP_RENAME) nfsv4.NfsResop4 {
 	if _, ok := c.o.dirs[from]; !ok {
 		return session.Fail(op, nfsv4.NFS4ERR_NOENT)
 	}
-	if _, ok := c.o.dirs[to]; ok {
+	if _, ok := c.o.dirs[to]; ok && len(c.o.names(to))+c.o.files[to] > 0 {
 		return session.Fail(op, nfsv4.NFS4ERR_EXIST)
 	}
 	moved := map[string]Directory{}

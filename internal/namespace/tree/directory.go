@@ -55,7 +55,9 @@ type Directory struct {
 	Mode        uint32
 	State       internalv1.DirectoryState
 	RenamedFrom string
-	Created     time.Time
+	// BeingReplaced: another directory is being renamed onto it.
+	BeingReplaced bool
+	Created       time.Time
 	// MadeBy is the namespace server that made the ShareDirectory for a client; empty: it was declared.
 	MadeBy string
 	// RemoveWhenEmpty: the operator requests the removal; no client waits for it.
@@ -93,6 +95,7 @@ func NewDirectory(o *internalv1.ShareDirectory) *Directory {
 		Mode: ParseMode(o.Spec.Mode), State: o.State(), RenamedFrom: o.Spec.RenamedFrom, Created: o.CreationTimestamp.Time,
 		MadeBy: o.Annotations[MadeByAnnotation], RemoveWhenEmpty: o.Spec.Removal == internalv1.RemovalWhenEmpty,
 		RemovalRefused: o.Status.RemovalRefusedTime != nil, LossID: o.Status.LossID, RootID: o.Status.RootID, Move: o.Spec.Move.ID,
+		BeingReplaced: o.Status.ReplacedBy.Identity != "",
 	}
 	// Resource versions of one kind may be compared as numbers (KEP-5504).
 	r.Version, _ = strconv.ParseUint(o.ResourceVersion, 10, 64)

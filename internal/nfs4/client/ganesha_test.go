@@ -67,12 +67,19 @@ func TestGanesha(t *testing.T) {
 	if err := c.Mkdir(ctx, user, top+"/e/sub", client.MkdirOptions{Mode: 0o755}); err != nil {
 		t.Error(err)
 	}
+	if err := c.Rename(ctx, user, top+"/d4", top+"/d3"); err != nil {
+		t.Errorf("rename onto an empty directory: %v", err)
+	}
+	if err := c.Mkdir(ctx, user, top+"/d4", client.MkdirOptions{Mode: 0o755}); err != nil {
+		t.Error(err)
+	}
 	for name, test := range map[string]struct {
 		err    error
 		status nfsv4.Nfsstat4
 	}{
 		"a directory that exists": {c.Mkdir(ctx, user, top+"/d2", client.MkdirOptions{}), nfsv4.NFS4ERR_EXIST},
 		"no permission":           {c.Mkdir(ctx, client.Credentials{UID: 9, GID: 9}, top+"/d2/x", client.MkdirOptions{}), nfsv4.NFS4ERR_ACCESS},
+		"a name that is not free": {c.Rename(ctx, user, top+"/d2", top+"/e"), nfsv4.NFS4ERR_EXIST},
 		"not empty":               {c.Rmdir(ctx, user, top+"/e"), nfsv4.NFS4ERR_NOTEMPTY},
 		"nothing to remove":       {c.Rmdir(ctx, user, top+"/d1"), nfsv4.NFS4ERR_NOENT},
 	} {

@@ -309,6 +309,15 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryRemoval
   scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryReplacement
+  map:
+    fields:
+    - name: identity
+      type:
+        scalar: string
+    - name: path
+      type:
+        scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryState
   scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.FenceAnswer
@@ -670,6 +679,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: removalRefusedTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: replacedBy
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryReplacement
+    - name: replaces
+      type:
+        scalar: string
     - name: rootID
       type:
         scalar: string

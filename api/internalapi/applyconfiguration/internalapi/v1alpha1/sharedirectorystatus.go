@@ -27,6 +27,11 @@ type ShareDirectoryStatusApplyConfiguration struct {
 	ChangedTime *string `json:"changedTime,omitempty"`
 	// accessedTime is the time that a client set. Unset: as modifiedTime.
 	AccessedTime *string `json:"accessedTime,omitempty"`
+	// replaces is, in state Removing, the path of an empty directory whose name this directory is being given. Unset: none.
+	Replaces *string `json:"replaces,omitempty"`
+	// replacedBy is, in state Removing, the directory that is being given this one's name. This one is kept until that
+	// is done. Unset: none.
+	ReplacedBy *DirectoryReplacementApplyConfiguration `json:"replacedBy,omitempty"`
 	// missingTime is since when a directory in state Missing is known not to be on its owner. Unset: it was not checked
 	// yet.
 	MissingTime *v1.Time `json:"missingTime,omitempty"`
@@ -88,6 +93,22 @@ func (b *ShareDirectoryStatusApplyConfiguration) WithChangedTime(value string) *
 // If called multiple times, the AccessedTime field is set to the value of the last call.
 func (b *ShareDirectoryStatusApplyConfiguration) WithAccessedTime(value string) *ShareDirectoryStatusApplyConfiguration {
 	b.AccessedTime = &value
+	return b
+}
+
+// WithReplaces sets the Replaces field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Replaces field is set to the value of the last call.
+func (b *ShareDirectoryStatusApplyConfiguration) WithReplaces(value string) *ShareDirectoryStatusApplyConfiguration {
+	b.Replaces = &value
+	return b
+}
+
+// WithReplacedBy sets the ReplacedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ReplacedBy field is set to the value of the last call.
+func (b *ShareDirectoryStatusApplyConfiguration) WithReplacedBy(value *DirectoryReplacementApplyConfiguration) *ShareDirectoryStatusApplyConfiguration {
+	b.ReplacedBy = value
 	return b
 }
 
