@@ -39,7 +39,7 @@ func copied(directory *internalv1.ShareDirectory, from, to string, step internal
 // reports lets a data server report a move.
 func (o *observed) reports(server, id string, state internalv1.MoveState, attempt int32, message string) *observed {
 	dataServer := o.dataServers[server]
-	dataServer.Status.Moves = append(dataServer.Status.Moves, internalv1.MoveReport{ID: id, State: state, Attempt: attempt, Message: message})
+	dataServer.Status.Moves = append(dataServer.Status.Moves, internalv1.MoveReport{ID: id, State: state, Attempt: attempt, Sequence: 3, Message: message})
 	o.dataServers[server] = dataServer
 	return o
 }
@@ -67,7 +67,7 @@ func TestStepsOfCopies(t *testing.T) {
 		"and a server in maintenance keeps its own": {o: forbid(onVolumes(owned("s", "a", "fs-2")).leave("fs-2"))},
 		"the switch is turned off while one is copied": {
 			o:    forbid(ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", copying, 0)), toFS2)),
-			want: []string{"s/a on fs-0"}, refused: "spec.moves.copying",
+			want: []string{"s/a on fs-0, from fs-0 to fs-2: Thawing 0"}, refused: "spec.moves.copying",
 		},
 		"and while one gets its place": {
 			o: forbid(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", internalv1.MovePlacing, 1)).
@@ -116,13 +116,17 @@ func TestStepsOfCopies(t *testing.T) {
 			o:    onVolumes(copied(owned("s", "a", "fs-2"), "fs-0", "fs-2", internalv1.MoveLeaving, 1)).reports("fs-0", "move-a", internalv1.MoveStateLeft, 1, ""),
 			want: []string{"s/a on fs-2"},
 		},
-		"one that is not asked for any more ends": {
+		"one that is not asked for any more asks the source": {
 			o:    onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", copying, 0)),
+			want: []string{"s/a on fs-0, from fs-0 to fs-2: Thawing 0"},
+		},
+		"and ends when that serves": {
+			o:    onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", internalv1.MoveThawing, 0)).reports("fs-0", "move-a", internalv1.MoveStateServing, 0, ""),
 			want: []string{"s/a on fs-0"},
 		},
 		"one that is asked to go elsewhere ends first": {
 			o:    ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-1", copying, 0)), toFS2),
-			want: []string{"s/a on fs-0"}, left: 1,
+			want: []string{"s/a on fs-0, from fs-0 to fs-1: Thawing 0"}, left: 1,
 		},
 		"a request without room is refused": {
 			o:    ask(onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", copying, 0)).reports("fs-2", "move-a", internalv1.MoveStateRefused, 0, "the volume is full"), toFS2),

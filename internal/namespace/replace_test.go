@@ -28,7 +28,7 @@ func (w *world) pairs(k *kernel, share string) (one, two [2]string) {
 	return one, two
 }
 
-// rename(2) that fails changes nothing: the empty directory that it was to replace is the same, with owner, mode and times, for who has it open, too.
+// rename(2) that fails changes nothing: the empty directory that it was to replace is the same one, with owner, mode and times.
 func TestARenameThatADataServerRefusesLeavesWhatItWasToReplace(t *testing.T) {
 	for place, pick := range map[string]func(one, two [2]string) [2]string{
 		"on one data server": func(one, _ [2]string) [2]string { return one }, "on two": func(_, two [2]string) [2]string { return two },

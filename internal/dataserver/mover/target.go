@@ -193,10 +193,14 @@ func (m *Mover) hasMovedHere(ctx context.Context, where place, task *internalv1.
 		return false, err
 	}
 	conn, _, _, err := m.askSource(ctx, m.dialer(task), ask{Move: task.ID, Kind: askMeasure})
-	if err == nil {
+	switch {
+	case err == nil:
 		_ = conn.Close()
+		return false, nil
+	case errors.Is(err, errAbsent):
+		return true, nil
 	}
-	return errors.Is(err, errAbsent), nil
+	return false, err
 }
 
 // refuseTwo refuses a directory of whose name the target has one, if the source has it, too. Otherwise the target may have it by this very move, and the object
