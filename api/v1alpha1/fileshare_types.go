@@ -82,6 +82,7 @@ type FileShareSpec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=255
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9_{][A-Za-z0-9_{},./=+@:-]*$') && !self.split('/').exists(e, e == '..' || e == '.' || e == '')",message="a directory must be a path below the share (no '/' first or last, no '.' or '..') of letters, digits and _ . - = + @ :, with braces for several: train/{0..15}"
+	// +kubebuilder:validation:items:XValidation:rule="!self.contains('/.howdah')",message="names that begin with .howdah are those of Howdah's own directories: use another name"
 	// +listType=set
 	// +optional
 	Directories []string `json:"directories,omitempty"`
@@ -199,6 +200,7 @@ type HotDirectories struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=255
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[A-Za-z0-9_{][A-Za-z0-9_{},./=+@:-]*$') && !self.split('/').exists(e, e == '..' || e == '.' || e == '')",message="a path must be a path below the share (no '/' first or last, no '.' or '..') of letters, digits and _ . - = + @ :, with braces for several: train/{0..15}"
+	// +kubebuilder:validation:items:XValidation:rule="!self.contains('/.howdah')",message="names that begin with .howdah are those of Howdah's own directories: use another name"
 	// +listType=set
 	// +optional
 	Paths []string `json:"paths,omitempty"`

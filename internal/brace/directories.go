@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// reserved begins the names of Howdah's own directories (naming.OwnPrefix), which nothing takes for those of a share.
+const reserved = ".howdah"
+
 // maxElement is the longest name that file systems take, in bytes (NAME_MAX).
 const maxElement = 255
 
@@ -63,6 +66,8 @@ func check(directory string, depth int) string {
 			return "a path element is empty; remove the / at the start, at the end, or one of two in a row"
 		case element == "." || element == "..":
 			return fmt.Sprintf("the path element %q is not allowed; name the directory itself", element)
+		case strings.HasPrefix(element, reserved):
+			return fmt.Sprintf("names that begin with %q are those of Howdah's own directories; use another name", reserved)
 		case len(element) > maxElement:
 			return fmt.Sprintf("a path element has %d bytes; %d is the most", len(element), maxElement)
 		}

@@ -155,6 +155,8 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("takes the name of a data server's claim", fileShareYAML("data-0-training-3", "/s"), "metadata.name", "claims of data servers"),
 		Entry("has a dot in the share's name", fileShareYAML("a.b", "/s"), "metadata.name", "no dots"),
 		Entry("has a directory twice", fileShareYAML("s", "/s", "directories: [a, a]"), "spec.directories[1]", "Duplicate"),
+		Entry("has a directory with a name of Howdah's own", fileShareYAML("s", "/s", "depth: 2", "directories: [a/.howdah-x]"), "spec.directories", "begin with .howdah"),
+		Entry("has a hot directory with a name of Howdah's own", fileShareYAML("s", "/s", "depth: 2", "hotDirectories: [{paths: [a/.howdah-x], dataServers: 2}]"), "spec.hotDirectories", "begin with .howdah"),
 		Entry("has .. in a directory", fileShareYAML("s", "/s", "depth: 2", "directories: [a/..]"), "spec.directories", "no '.' or '..'"),
 		Entry("has an absolute directory", fileShareYAML("s", "/s", "directories: [/a]"), "spec.directories", "a path below the share"),
 		Entry("has a quote in a directory", fileShareYAML("s", "/s", `directories: ['a"b']`), "spec.directories", "a path below the share"),
