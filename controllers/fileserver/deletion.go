@@ -2,6 +2,7 @@ package fileserver
 
 import (
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,15 +23,22 @@ func inUseCondition(o *observed) *metav1.Condition {
 		return nil
 	}
 	names := make([]string, 0, len(o.shares))
+	var unwatched []string
 	for i := range o.shares {
 		name := o.shares[i].Key
 		if namespace, share := naming.ShareOfKey("", name); namespace != "" {
 			name = namespace + "/" + share
+			if !o.watched.Include(namespace) && !slices.Contains(unwatched, namespace) {
+				unwatched = append(unwatched, namespace)
+			}
 		}
 		names = append(names, name)
 	}
-	c := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInUse,
-		fmt.Sprintf("deletion waits for the FileShares that use it: %s; nothing is stopped until they are deleted",
-			conditions.List(names, maxPaths)))
+	text := fmt.Sprintf("deletion waits for the FileShares that use it: %s; nothing is stopped until they are deleted", conditions.List(names, maxPaths))
+	if len(unwatched) > 0 {
+		text += fmt.Sprintf("; the operator does not watch the Kubernetes namespaces %s (the chart's watchNamespaces), so it can't finish the deletion of FileShares there: "+
+			"add the namespaces, and delete the FileShares", conditions.List(unwatched, maxPaths))
+	}
+	c := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInUse, text)
 	return &c
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/index"
+	"github.com/howdah/howdah/controllers/watched"
 	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
@@ -30,7 +31,9 @@ type observed struct {
 	fileServer *v1alpha1.FileServer
 	// shares are those of the FileServer, sorted by key, those being deleted included. A share of another namespace is among them once it is attached.
 	shares []fleet.Share
-	nodes  []corev1.Node
+	// watched are the Kubernetes namespaces that the operator watches.
+	watched watched.Namespaces
+	nodes   []corev1.Node
 	// closedNodes are the nodes that take no pod of a data server now.
 	closedNodes map[string]bool
 	// statefulSet is nil if there is none.
@@ -90,7 +93,7 @@ type observed struct {
 const maxPaths = 5
 
 func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*observed, error) {
-	o := &observed{now: r.Clock.Now(), fileServer: fs, mayFailOver: r.Failover}
+	o := &observed{now: r.Clock.Now(), fileServer: fs, watched: r.WatchNamespaces, mayFailOver: r.Failover}
 	if failsOverByPower(fs) {
 		o.mayFailOver = r.FailoverVolumes
 	}

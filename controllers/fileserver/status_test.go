@@ -23,6 +23,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/watched"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -272,6 +273,13 @@ func TestReady(t *testing.T) {
 			o.fileServer.DeletionTimestamp = &metav1.Time{Time: noon}
 			o.shares = []fleet.Share{{Key: "a"}, {Key: "b"}}
 		}, nil, v1alpha1.ReasonInUse, "deletion waits for the FileShares that use it: a, b; nothing is stopped until they are deleted"},
+		"deletion waits for one that is not watched": {func(o *observed, _ *decision) {
+			o.fileServer.DeletionTimestamp = &metav1.Time{Time: noon}
+			o.watched = watched.Namespaces{"ns", "team-a"}
+			o.shares = []fleet.Share{{Key: "a"}, {Key: "team-a.b"}, {Key: "team-b.c"}, {Key: "team-c.d"}}
+		}, nil, v1alpha1.ReasonInUse, "deletion waits for the FileShares that use it: a, team-a/b, team-b/c, team-c/d; nothing is stopped until they are deleted; " +
+			"the operator does not watch the Kubernetes namespaces team-b, team-c (the chart's watchNamespaces), so it can't finish the deletion of FileShares there: " +
+			"add the namespaces, and delete the FileShares"},
 	}
 	serves := []string{v1alpha1.ReasonReady, v1alpha1.ReasonServersShareNodes, v1alpha1.ReasonConnectionsNearLimit, v1alpha1.ReasonRestartPending}
 	for name, tc := range tests {
