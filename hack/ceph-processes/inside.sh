@@ -90,6 +90,24 @@ user=65532
 chown -R "$user:$user" "$scratch/server/root/volumes" "$scratch/server/root/run" "$scratch/server/root/var/lib/nfs/ganesha"
 mount --bind "$scratch/fuse/root$mounted" "$scratch/server/root$mounted"
 hostname training-0
+
+# A test cuts what that user has to say to Ceph by a file, and joins it again by removing the file. Packets are lost where they arrive: the kernel
+# does not treat those as lost that it does not let out.
+lost=(INPUT -m mark --mark 1 -j DROP)
+cut() {
+  local is=no wanted
+  while sleep 0.2; do
+    wanted=no
+    [ ! -e "$scratch/server/root/run/network-is-cut" ] || wanted=yes
+    [ "$wanted" != "$is" ] || continue
+    if [ "$wanted" = yes ]; then iptables -w -A "${lost[@]}"; else iptables -w -D "${lost[@]}"; fi
+    is=$wanted
+  done
+}
+if iptables -w -t mangle -A OUTPUT -m owner --uid-owner "$user" -d "$monitor" -j MARK --set-mark 1 && iptables -w -A "${lost[@]}" && iptables -w -D "${lost[@]}"; then
+  touch "$scratch/server/root/run/network-can-be-cut"
+  cut &
+fi
 failed=0
 export HOWDAH_CEPH_MONITOR=$monitor:3300 HOWDAH_CEPH_BINARY=/usr/libexec/howdah-ceph HOWDAH_CEPH_CONFIG=/etc/ceph/ceph.conf
 export HOWDAH_CEPH_MOUNTED=$mounted HOWDAH_GANESHA_USER=$user
