@@ -334,6 +334,8 @@ func runScenarios(t *testing.T) {
 		{"a rule may have an address twice", addressTwice},
 		{"a data server on its node's network has other ports, and knows its clients by another host name", onANodesNetwork},
 		{"a client that reclaims may finish", whoReclaimsMayFinish},
+		{"clients wait for a share that is not there", clientsWaitForAShare},
+		{"a reclaim waits for a share that is not there", aReclaimWaitsForAShare},
 		{"a refused lock is named as clients can read it", refusedLocks},
 		{"a client that is late is kept", lateClientsAreKept},
 		{"unfinished requests delay no other client", unfinishedRequests},

@@ -73,7 +73,10 @@ func (c Config) checkRecovery() error {
 }
 
 func (e Export) check() error {
-	faults := []error{checkPath("Path", e.Path), checkPath("Pseudo", e.Pseudo)}
+	faults := []error{checkPath("Pseudo", e.Pseudo)}
+	if !e.Awaited {
+		faults = append(faults, checkPath("Path", e.Path))
+	}
 	if e.CephFS != nil {
 		faults = append(faults, checkText("Filesystem", e.CephFS.FileSystem, maxIdentity), checkText("User_Id", e.CephFS.User, maxCephUser))
 	}

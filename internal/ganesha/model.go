@@ -1,6 +1,9 @@
 package ganesha
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // Config is what a data server's ganesha.conf says. Everything that is the same
 // for every data server is not in the model; Render adds it.
@@ -66,6 +69,14 @@ type Export struct {
 	Clients []Client
 	// CephFS is set if the directory is in CephFS; nil means a file system that is mounted here.
 	CephFS *CephFS
+	// Awaited is true if the export is not to be made yet: nothing of it is served, and its clients wait
+	// (build/patches/0438-clients-wait-for-shares.patch). It needs no Path.
+	Awaited bool
+}
+
+// Served are the exports that are to be made.
+func (c Config) Served() []Export {
+	return slices.DeleteFunc(slices.Clone(c.Exports), func(export Export) bool { return export.Awaited })
 }
 
 // Client lets some addresses in.

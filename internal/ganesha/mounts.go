@@ -13,7 +13,7 @@ func Mounts(config Config) []byte {
 	if config.Ceph == nil {
 		return nil
 	}
-	exports := slices.DeleteFunc(slices.Clone(config.Exports), func(export Export) bool { return export.CephFS == nil })
+	exports := slices.DeleteFunc(config.Served(), func(export Export) bool { return export.CephFS == nil })
 	if len(exports) == 0 {
 		return nil
 	}

@@ -120,28 +120,39 @@ func (w *writer) ceph(ceph Ceph) {
 func (w *writer) export(export Export) {
 	w.block("EXPORT", func() {
 		w.number("Export_Id", uint64(export.ID))
-		w.quoted("Path", export.Path)
+		if export.Awaited {
+			w.quoted("Path", export.Pseudo) // Ganesha wants one, and does not look there.
+			w.word("Awaited", "true")
+		} else {
+			w.quoted("Path", export.Path)
+		}
 		w.quoted("Pseudo", export.Pseudo)
 		w.word("Filesystem_Id", fmt.Sprintf("%d.%d", FilesystemMajor, export.ID))
 		w.word("Access_Type", "None")
 		w.number("MaxRead", maxTransfer)
 		w.number("MaxWrite", maxTransfer)
-		if export.CephFS != nil {
-			w.number("Attr_Expiration_Time", 0)
+		if !export.Awaited {
+			w.storage(export)
 		}
-		w.block("FSAL", func() {
-			if export.CephFS == nil {
-				w.word("Name", "VFS")
-				return
-			}
-			w.word("Name", "CEPH")
-			w.quoted("Filesystem", export.CephFS.FileSystem)
-			// No cmount_path, and so a libcephfs client for each user that sees nothing but Path.
-			w.quoted("User_Id", export.CephFS.User)
-		})
 		for _, client := range export.Clients {
 			w.client(client)
 		}
+	})
+}
+
+func (w *writer) storage(export Export) {
+	if export.CephFS != nil {
+		w.number("Attr_Expiration_Time", 0)
+	}
+	w.block("FSAL", func() {
+		if export.CephFS == nil {
+			w.word("Name", "VFS")
+			return
+		}
+		w.word("Name", "CEPH")
+		w.quoted("Filesystem", export.CephFS.FileSystem)
+		// No cmount_path, and so a libcephfs client for each user that sees nothing but Path.
+		w.quoted("User_Id", export.CephFS.User)
 	})
 }
 

@@ -54,10 +54,10 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 		},
 		"one export for everybody": func(t *testing.T, c *Config) {
 			everybody := Client{[]netip.Prefix{address(t, "0.0.0.0/0"), address(t, "::/0")}, ReadWrite, SquashNone, false}
-			c.Exports = []Export{{1, "/volumes/0/unet3d", "/unet3d/0", []Client{trusted(t), everybody}, nil}}
+			c.Exports = []Export{{1, "/volumes/0/unet3d", "/unet3d/0", []Client{trusted(t), everybody}, nil, false}}
 		},
 		"every access and squash": func(t *testing.T, c *Config) {
-			export := Export{7, "/volumes/0/mixed", "/mixed/0", []Client{trusted(t)}, nil}
+			export := Export{7, "/volumes/0/mixed", "/mixed/0", []Client{trusted(t)}, nil, false}
 			for _, access := range []Access{ReadWrite, ReadOnly} {
 				for _, squash := range []Squash{SquashNone, SquashRoot, SquashAll} {
 					export.Clients = append(export.Clients, Client{[]netip.Prefix{address(t, "10.0.0.0/8")}, access, squash, squash == SquashRoot})
@@ -67,11 +67,11 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 		},
 		"three volumes and two shares, in the order of ids": func(t *testing.T, c *Config) {
 			c.Exports = []Export{
-				{65535, "/volumes/1/b", "/b/1", []Client{trusted(t)}, nil},
-				{2, "/volumes/1/a", "/a/1", []Client{trusted(t)}, nil},
-				{300, "/volumes/0/b", "/b/0", []Client{trusted(t)}, nil},
-				{1, "/volumes/0/a", "/a/0", []Client{trusted(t)}, nil},
-				{3, "/volumes/2/a", "/a/2", []Client{trusted(t)}, nil},
+				{65535, "/volumes/1/b", "/b/1", []Client{trusted(t)}, nil, false},
+				{2, "/volumes/1/a", "/a/1", []Client{trusted(t)}, nil, false},
+				{300, "/volumes/0/b", "/b/0", []Client{trusted(t)}, nil, false},
+				{1, "/volumes/0/a", "/a/0", []Client{trusted(t)}, nil, false},
+				{3, "/volumes/2/a", "/a/2", []Client{trusted(t)}, nil, false},
 			}
 		},
 		"addresses of both families": func(t *testing.T, c *Config) {
@@ -81,21 +81,27 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 			} {
 				client.Addresses = append(client.Addresses, address(t, text))
 			}
-			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", []Client{client}, nil}}
+			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", []Client{client}, nil, false}}
 		},
 		"an export without clients": func(_ *testing.T, c *Config) {
-			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", nil, nil}}
+			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", nil, nil, false}}
 		},
 		"two shares in CephFS": func(t *testing.T, c *Config) {
 			inCeph(c)
 			c.Exports = []Export{
-				{41, "/volumes/howdah/b/9c1e", "/b/0", []Client{trusted(t)}, &CephFS{"fs1", "howdah-8c5b-b"}},
-				{40, "/volumes/howdah/a/77d0", "/a/0", []Client{trusted(t)}, &CephFS{"fs1", "howdah-8c5b-a"}},
+				{41, "/volumes/howdah/b/9c1e", "/b/0", []Client{trusted(t)}, &CephFS{"fs1", "howdah-8c5b-b"}, false},
+				{40, "/volumes/howdah/a/77d0", "/a/0", []Client{trusted(t)}, &CephFS{"fs1", "howdah-8c5b-a"}, false},
+			}
+		},
+		"a share whose clients wait": func(t *testing.T, c *Config) {
+			c.Exports = []Export{
+				{2, "", "/b/0", []Client{trusted(t)}, nil, true},
+				{1, "/volumes/0/a", "/a/0", []Client{trusted(t)}, nil, false},
 			}
 		},
 		"characters that are safe in quotes": func(_ *testing.T, c *Config) {
 			c.ServerOwner = "; # } { ' $ % ä 日本 = EXPORT"
-			c.Exports = []Export{{1, "/volumes/0/a b;#}'$%", "/a/0", nil, nil}}
+			c.Exports = []Export{{1, "/volumes/0/a b;#}'$%", "/a/0", nil, nil, false}}
 		},
 	}
 	for name, change := range tests {
@@ -127,7 +133,7 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 func TestWhatCannotBeCarriedSafelyIsRefused(t *testing.T) {
 	export := func(change func(*Export)) func(*Config) {
 		return func(c *Config) {
-			e := Export{1, "/volumes/0/a", "/a/0", []Client{{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, ReadWrite, SquashNone, false}}, nil}
+			e := Export{1, "/volumes/0/a", "/a/0", []Client{{[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, ReadWrite, SquashNone, false}}, nil, false}
 			change(&e)
 			c.Exports = []Export{e}
 		}
@@ -163,8 +169,12 @@ func TestWhatCannotBeCarriedSafelyIsRefused(t *testing.T) {
 		"a Ceph user longer than ganesha takes":  {inCephFS("fs1", strings.Repeat("a", 65)), "longer"},
 		"a file system with a quote":             {inCephFS(`fs1"`, "a"), "can't carry"},
 		"two shares with one Ceph user":          {inCephFS("fs1", "a", "a"), "give each its own"},
-		"two exports with an id":                 {func(c *Config) { c.Exports = []Export{{1, "/v/a", "/a/0", nil, nil}, {1, "/v/b", "/b/0", nil, nil}} }, "used twice"},
-		"two exports with a pseudo path":         {func(c *Config) { c.Exports = []Export{{1, "/v/a", "/a/0", nil, nil}, {2, "/v/b", "/a/0", nil, nil}} }, "used twice"},
+		"two exports with an id": {func(c *Config) {
+			c.Exports = []Export{{1, "/v/a", "/a/0", nil, nil, false}, {1, "/v/b", "/b/0", nil, nil, false}}
+		}, "used twice"},
+		"two exports with a pseudo path": {func(c *Config) {
+			c.Exports = []Export{{1, "/v/a", "/a/0", nil, nil, false}, {2, "/v/b", "/a/0", nil, nil, false}}
+		}, "used twice"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

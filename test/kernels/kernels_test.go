@@ -27,6 +27,7 @@ func TestKernels(t *testing.T) {
 	t.Run("clients go on when their namespace server is lost", w.testLostNamespaceServer)
 	t.Run("a data server has two addresses", w.testTrunks)
 	t.Run("a directory that many clients enter is found hot", w.testFoundHot)
+	t.Run("clients wait for a share that its data server can not serve yet", w.testAwaitedShare)
 	t.Run("clients sleep", w.testSleep)
 	t.Run("a lock is taken while its holder sleeps", w.testTakenLock)
 }

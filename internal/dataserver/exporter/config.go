@@ -19,8 +19,9 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustPa
 
 // desiredConfig is the configuration that a DataServer and exports ask for. The table has an id for each of the
 // exports; the back end adds what is specific to the storage. memoryLimit is what the container may use, in bytes; 0 means no limit. The pod's own
-// node connects from gateways. Ports are those of a pod with a network of its own; the exporter has others (withPorts).
-func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExport, ids *exportids.Table, storage backend.Backend, own netip.Addr, memoryLimit int64, gateways ...netip.Addr) (ganesha.Config, error) {
+// node connects from gateways. Ports are those of a pod with a network of its own; the exporter has others (withPorts). The clients of awaited exports
+// wait.
+func desiredConfig(server *internalv1.DataServer, exports, awaited []*internalv1.ShareExport, ids *exportids.Table, storage backend.Backend, own netip.Addr, memoryLimit int64, gateways ...netip.Addr) (ganesha.Config, error) {
 	owner, err := serverOwner(server)
 	if err != nil {
 		return ganesha.Config{}, err
@@ -54,7 +55,29 @@ func desiredConfig(server *internalv1.DataServer, exports []*internalv1.ShareExp
 			config.Exports = append(config.Exports, wanted)
 		}
 	}
+	for _, export := range awaited {
+		config.Exports = append(config.Exports, awaitedExports(export, ids, own, nodes)...)
+	}
 	return config, nil
+}
+
+// awaitedExports are those of a share that belongs here and is not served. If its rules can't be read, no client finds it by its path, and clients with
+// a handle wait.
+func awaitedExports(export *internalv1.ShareExport, ids *exportids.Table, own netip.Addr, nodes nodes) (exports []ganesha.Export) {
+	share := kubeapi.ShareOf(export)
+	rules, err := clientRules(export.Spec.Access, nodes)
+	if err != nil {
+		rules = nil
+	}
+	for part := range ids.Parts {
+		exports = append(exports, ganesha.Export{
+			ID:      ids.Parts[part][share].ExportID.ID(),
+			Pseudo:  naming.ExportPseudo(share, int32(part)),
+			Clients: append(loopbackClients(own), rules...),
+			Awaited: true,
+		})
+	}
+	return exports
 }
 
 // serverOwner is the Server_Owner of a DataServer; its ordinal is in its name.

@@ -35,7 +35,7 @@ func TestAValueOfALaterVersionLetsNoClientIn(t *testing.T) {
 			ids := &exportids.Table{Parts: []map[string]exportids.Entry{{}}}
 			mustWork(t, "allocate", ids.Allocate("a", nil))
 			exports := []*internalv1.ShareExport{dataservertest.NewExport(dataservertest.ShareSpec("a", rule))}
-			if config, err := desiredConfig(dataservertest.DataServer(1), exports, ids, volumes.New("/volumes", quiet), server.OwnAddress(), 0); err == nil {
+			if config, err := desiredConfig(dataservertest.DataServer(1), exports, nil, ids, volumes.New("/volumes", quiet), server.OwnAddress(), 0); err == nil {
 				t.Errorf("%+v", config)
 			}
 		})

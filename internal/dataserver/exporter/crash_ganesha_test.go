@@ -144,7 +144,7 @@ func (g *modelGanesha) load(again bool) error {
 	defer g.mu.Unlock()
 	g.config = config
 	wanted := map[string]ganesha.Export{}
-	for _, export := range config.Exports {
+	for _, export := range config.Served() {
 		wanted[export.Pseudo] = export
 	}
 	for pseudo, export := range g.exports {

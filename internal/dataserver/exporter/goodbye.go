@@ -55,7 +55,7 @@ func (m *Exporter) isForGood(ctx context.Context) bool {
 }
 
 func (m *Exporter) dropExports(ctx context.Context) error {
-	config, err := desiredConfig(m.dataServer, nil, m.memory, m.storage, m.Own, m.MemoryLimit)
+	config, err := desiredConfig(m.dataServer, nil, nil, m.memory, m.storage, m.Own, m.MemoryLimit)
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func FuzzNoAcceptedDataServerInjectsADirective(f *testing.F) {
 		if err := ids.Allocate(name, nil); err != nil {
 			t.Fatal(err)
 		}
-		config, err := desiredConfig(dataServer, []*internalv1.ShareExport{export}, ids, volumes.New("/volumes", quiet), server.OwnAddress(), 0)
+		config, err := desiredConfig(dataServer, []*internalv1.ShareExport{export}, nil, ids, volumes.New("/volumes", quiet), server.OwnAddress(), 0)
 		if err != nil {
 			t.Fatalf("an accepted DataServer is refused: %v", err)
 		}

@@ -54,7 +54,7 @@ func (l *losing) load() {
 	mustWork(l.t, "parse the configuration", err)
 	before := l.exports
 	l.text, l.exports = string(text), map[string]server.FileSystem{}
-	for _, export := range config.Exports {
+	for _, export := range config.Served() {
 		l.exports[export.Pseudo] = server.FileSystem{Major: ganesha.FilesystemMajor, Minor: uint64(export.ID)}
 	}
 	for path := range before {

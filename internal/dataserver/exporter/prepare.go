@@ -46,11 +46,20 @@ func (m *Exporter) prepare(ctx context.Context) (ganesha.Config, *kubeapi.Fault)
 	if exports, err = m.prepareRoots(ctx, exports); err != nil {
 		return ganesha.Config{}, kubeapi.NewFault(m.storage.Refusal(), err)
 	}
-	config, err := desiredConfig(m.dataServer, m.withoutLost(exports), m.memory, m.storage, m.Own, m.MemoryLimit, m.Nodes.Gateways...)
+	exports = m.withoutLost(exports)
+	config, err := desiredConfig(m.dataServer, exports, m.awaited(exports), m.memory, m.storage, m.Own, m.MemoryLimit, m.Nodes.Gateways...)
 	if err != nil {
 		return ganesha.Config{}, kubeapi.NewFault(v1alpha1.ReasonInvalidSpec, err)
 	}
 	return m.withPorts(config), nil
+}
+
+// awaited are the exports that belong here and are not served, for whatever reason: their clients wait until they are, or are deleted. A share without
+// IDs never had clients.
+func (m *Exporter) awaited(served []*internalv1.ShareExport) []*internalv1.ShareExport {
+	return slices.DeleteFunc(m.active(), func(export *internalv1.ShareExport) bool {
+		return slices.Contains(served, export) || !hasIDs(m.memory, kubeapi.ShareOf(export))
+	})
 }
 
 // withPorts has ganesha listen where the pod may.

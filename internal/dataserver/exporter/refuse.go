@@ -33,9 +33,9 @@ func (m *Exporter) refuse(ctx, supervised context.Context, failure *kubeapi.Faul
 	return failure
 }
 
-// withdraw makes ganesha serve nothing.
+// withdraw makes ganesha serve nothing. Clients wait.
 func (m *Exporter) withdraw(ctx, supervised context.Context) *kubeapi.Fault {
-	config, err := desiredConfig(m.dataServer, nil, m.memory, m.storage, m.Own, m.MemoryLimit)
+	config, err := desiredConfig(m.dataServer, nil, m.awaited(nil), m.memory, m.storage, m.Own, m.MemoryLimit)
 	if err != nil {
 		return kubeapi.NewFault(v1alpha1.ReasonInvalidSpec, err)
 	}

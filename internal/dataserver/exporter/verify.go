@@ -30,12 +30,12 @@ func (m *Exporter) verify(ctx context.Context, config ganesha.Config) *kubeapi.F
 	if m.verified == m.loaded {
 		m.lookForLost(ctx)
 		m.bringBackLost(ctx, func(pseudo string) bool {
-			return slices.ContainsFunc(config.Exports, func(export ganesha.Export) bool { return export.Pseudo == pseudo })
+			return slices.ContainsFunc(config.Served(), func(export ganesha.Export) bool { return export.Pseudo == pseudo })
 		})
 		return nil
 	}
 	wanted := map[string]server.FileSystem{}
-	for _, export := range config.Exports {
+	for _, export := range config.Served() {
 		wanted[export.Pseudo] = server.FileSystem{Major: ganesha.FilesystemMajor, Minor: uint64(export.ID)}
 	}
 	gone := m.toBeGone(wanted)

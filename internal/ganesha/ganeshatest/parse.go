@@ -102,6 +102,17 @@ func parseExport(b *block) (ganesha.Export, error) {
 	r.is("EXPORT")
 	export := ganesha.Export{ID: uint16(r.number("Export_Id", 16)), Path: r.quoted("Path"), Pseudo: r.quoted("Pseudo")}
 	r.same("Filesystem_Id", fmt.Sprintf("%d.%d", ganesha.FilesystemMajor, export.ID))
+	if _, awaited := b.options["Awaited"]; awaited {
+		r.same("Awaited", "true")
+		r.same("Path", `"`+export.Pseudo+`"`)
+		export.Path, export.Awaited = "", true
+		if err := r.end(len(b.blocks)); err != nil {
+			return export, err
+		}
+		var err error
+		export.Clients, err = parseClients(b.blocks)
+		return export, err
+	}
 	if len(b.blocks) == 0 {
 		return export, fmt.Errorf("export %d has no FSAL", export.ID)
 	}
@@ -121,7 +132,13 @@ func parseExport(b *block) (ganesha.Export, error) {
 	if err := fsal.end(0); err != nil {
 		return export, err
 	}
-	for _, child := range b.blocks[1:] {
+	var err error
+	export.Clients, err = parseClients(b.blocks[1:])
+	return export, err
+}
+
+func parseClients(blocks []*block) (clients []ganesha.Client, err error) {
+	for _, child := range blocks {
 		r := reader{block: child}
 		r.is("CLIENT")
 		client := ganesha.Client{Access: ganesha.Access(r.word("Access_Type")), Squash: ganesha.Squash(r.word("Squash"))}
@@ -134,11 +151,11 @@ func parseExport(b *block) (ganesha.Export, error) {
 			client.Addresses = append(client.Addresses, prefix)
 		}
 		if err := r.end(0); err != nil {
-			return export, err
+			return clients, err
 		}
-		export.Clients = append(export.Clients, client)
+		clients = append(clients, client)
 	}
-	return export, nil
+	return clients, nil
 }
 
 // reader takes options out of a block; the first fault stays.
