@@ -39,14 +39,19 @@ func up(args []string) error {
 	memory := flags.String("memory", "1500M", "memory of a node")
 	network := flags.Bool("network-volumes", false, "a storage class network, whose volumes every node can use, one at a time")
 	outside := flags.Bool("outside", false, "a machine outside the cluster, in the nodes' network: lab exec outside -- COMMAND")
+	text := flags.String("ip-family", string(plan.IPv4), "addresses of nodes, pods and Services: IPv4, IPv6, or Dual for both, IPv4 first")
 	if err := parse(flags, args); err != nil {
+		return err
+	}
+	family, err := plan.ParseFamily(*text)
+	if err != nil {
 		return err
 	}
 	limits, err := plan.ParseCaps(*caps, *nodes)
 	if err != nil {
 		return err
 	}
-	settings := plan.Settings{Name: *name, Nodes: *nodes, Memory: *memory, Caps: limits, NetworkVolumes: *network, Outside: *outside}
+	settings := plan.Settings{Name: *name, Nodes: *nodes, Memory: *memory, Caps: limits, NetworkVolumes: *network, Outside: *outside, Family: family}
 	if err := settings.Validate(); err != nil {
 		return err
 	}

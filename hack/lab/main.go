@@ -73,7 +73,7 @@ func dispatch(args []string) error {
 		"build": build, "assets": assets, "images": images,
 		"clients":          clients,
 		"nfs-server":       nfsServer,
-		lab.ForwardCommand: func([]string) error { return lab.Forward() },
+		lab.ForwardCommand: func(rest []string) error { return lab.Forward(rest[0]) },
 		uml.RunCommand:     func(rest []string) error { return uml.Become(rest[0]) },
 	}
 	command, ok := commands[args[0]]

@@ -52,7 +52,7 @@ func serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", os.Getenv("ADDRESS"))
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", os.Getenv("ADDRESS"))
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func isEmpty(device string) (bool, error) {
 }
 
 func (n *node) attach(ctx context.Context, volume string) (string, error) {
-	connection, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp4", n.storage)
+	connection, err := (&net.Dialer{Timeout: 10 * time.Second}).DialContext(ctx, "tcp", n.storage)
 	if err != nil {
 		return "", err
 	}

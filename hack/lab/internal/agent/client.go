@@ -88,7 +88,7 @@ func (c Client) dial() (net.Conn, error) {
 		// An IP address and one attempt: a dialer that starts goroutines would open
 		// its socket on another thread, outside the namespace.
 		address := net.JoinHostPort(c.IP, strconv.Itoa(plan.AgentPort))
-		conn, err = net.DialTimeout("tcp4", address, 5*time.Second)
+		conn, err = net.DialTimeout("tcp", address, 5*time.Second)
 		return err
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package control
 import (
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/howdah/howdah/hack/lab/internal/api"
 	"github.com/howdah/howdah/hack/lab/internal/plan"
@@ -31,9 +32,10 @@ func (p *Plane) etcdArgs() []string {
 }
 
 func (p *Plane) apiserverArgs() []string {
+	family := p.Settings.Family
 	return []string{
-		"--bind-address=" + plan.APIServerIP,
-		"--advertise-address=" + plan.APIServerIP,
+		"--bind-address=" + family.APIServerIP(),
+		"--advertise-address=" + family.APIServerIP(),
 		"--secure-port=" + strconv.Itoa(plan.APIServerPort),
 		"--etcd-servers=" + etcdURL,
 		"--client-ca-file=" + p.file("ca.crt"),
@@ -42,7 +44,7 @@ func (p *Plane) apiserverArgs() []string {
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--allow-privileged=true",
-		"--service-cluster-ip-range=" + plan.ServiceCIDR,
+		"--service-cluster-ip-range=" + strings.Join(family.ServiceCIDRs(), ","),
 		"--service-account-issuer=https://kubernetes.default.svc." + plan.ClusterDomain,
 		"--service-account-key-file=" + p.file("service-accounts.key"),
 		"--service-account-signing-key-file=" + p.file("service-accounts.key"),
@@ -99,8 +101,8 @@ func (p *Plane) volumesSocket() string { return filepath.Join(p.Dir, "network-vo
 // volumesEnvironment is what the storage of network volumes needs to know.
 func (p *Plane) volumesEnvironment() []string {
 	return []string{
-		"ADDRESS=" + plan.Volumes(), "DATA_DIR=" + filepath.Join(p.Dir, "network-volumes", "data"), "CSI_SOCKET=" + p.volumesSocket(),
-		"API_SERVER=" + plan.APIServer(), "PKI_DIR=" + p.file(""),
+		"ADDRESS=" + p.Settings.Family.Volumes(), "DATA_DIR=" + filepath.Join(p.Dir, "network-volumes", "data"), "CSI_SOCKET=" + p.volumesSocket(),
+		"API_SERVER=" + p.Settings.Family.APIServer(), "PKI_DIR=" + p.file(""),
 	}
 }
 
@@ -116,7 +118,7 @@ func (p *Plane) attacherArgs() []string {
 // Client talks to the API server as the administrator, from inside the lab.
 func (p *Plane) Client() (*api.Client, error) {
 	return api.New(api.Config{
-		Server: plan.APIServer(),
+		Server: p.Settings.Family.APIServer(),
 		NetNS:  plan.NetNS(p.Settings.Name),
 		CA:     p.file("ca.crt"),
 		Cert:   p.file(admin.File + ".crt"),

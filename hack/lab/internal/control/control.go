@@ -5,6 +5,7 @@ package control
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -44,14 +45,15 @@ func (p *Plane) Prepare() error {
 		return err
 	}
 	p.CA = ca
+	family := p.Settings.Family
+	hosts := slices.Concat(family.APIServerIPs(), family.FirstServices(), []string{
+		"127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + plan.ClusterDomain,
+	})
 	identities := []pki.Identity{
 		admin, manager, scheduler, proxy, volumes, attacher,
 		{File: "kubelet-client", User: "kube-apiserver", Group: "system:masters"},
 		{File: "front-proxy", User: "front-proxy"},
-		{File: "apiserver", User: "kube-apiserver", Hosts: []string{
-			plan.APIServerIP, plan.FirstService, "127.0.0.1", "localhost", "kubernetes", "kubernetes.default",
-			"kubernetes.default.svc", "kubernetes.default.svc." + plan.ClusterDomain,
-		}},
+		{File: "apiserver", User: "kube-apiserver", Hosts: hosts},
 	}
 	for _, id := range identities {
 		if err := ca.Issue(id); err != nil {
@@ -62,7 +64,7 @@ func (p *Plane) Prepare() error {
 		return err
 	}
 	for _, id := range []pki.Identity{manager, scheduler, attacher} {
-		if err := ca.Kubeconfig(p.file(id.File+".kubeconfig"), plan.APIServer(), id); err != nil {
+		if err := ca.Kubeconfig(p.file(id.File+".kubeconfig"), family.APIServer(), id); err != nil {
 			return err
 		}
 	}
@@ -73,15 +75,15 @@ func (p *Plane) Prepare() error {
 func (p *Plane) PrepareNode(node plan.Node, share string) error {
 	id := pki.Identity{
 		File: "kubelet-" + node.Name, User: "system:node:" + node.Name, Group: "system:nodes",
-		Hosts: []string{node.Name, node.IP},
+		Hosts: append([]string{node.Name}, node.IPs...),
 	}
 	if err := p.CA.Issue(id); err != nil {
 		return err
 	}
-	if err := p.CA.Kubeconfig(filepath.Join(share, "kubelet.kubeconfig"), plan.APIServer(), id); err != nil {
+	if err := p.CA.Kubeconfig(filepath.Join(share, "kubelet.kubeconfig"), p.Settings.Family.APIServer(), id); err != nil {
 		return err
 	}
-	if err := p.CA.Kubeconfig(filepath.Join(share, "kube-proxy.kubeconfig"), plan.APIServer(), proxy); err != nil {
+	if err := p.CA.Kubeconfig(filepath.Join(share, "kube-proxy.kubeconfig"), p.Settings.Family.APIServer(), proxy); err != nil {
 		return err
 	}
 	for from, to := range map[string]string{

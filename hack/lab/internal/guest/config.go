@@ -25,6 +25,8 @@ type Config struct {
 	Bake bool `json:"bake,omitempty"`
 	// NetworkVolumes runs the CSI node plugin of the lab's network volumes.
 	NetworkVolumes bool `json:"networkVolumes,omitempty"`
+	// Family is which addresses the lab has.
+	Family plan.Family `json:"ipFamily,omitempty"`
 }
 
 func readConfig() (Config, error) {

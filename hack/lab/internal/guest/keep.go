@@ -35,7 +35,7 @@ func Keep() error {
 			return err
 		}
 	}
-	listener, err := net.Listen("tcp4", ":"+strconv.Itoa(plan.AgentPort))
+	listener, err := net.Listen("tcp", ":"+strconv.Itoa(plan.AgentPort))
 	if err != nil {
 		return err
 	}
@@ -48,14 +48,14 @@ func startServices(config Config) error {
 		return err
 	}
 	go keepService("containerd", containerdCommand())
-	go keepService("volumes", volumesCommand(config.Node))
+	go keepService("volumes", volumesCommand(config))
 	if config.NetworkVolumes {
-		go keepService("network-volumes", networkCommand(config.Node))
+		go keepService("network-volumes", networkCommand(config))
 	}
 	go func() {
 		waitFor(containerdSocket, 5*time.Minute)
 		go keepService("kubelet", kubeletCommand(config.Node))
-		keepService("kube-proxy", proxyCommand(config.Node))
+		keepService("kube-proxy", proxyCommand(config))
 	}()
 	return nil
 }

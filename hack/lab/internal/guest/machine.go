@@ -2,6 +2,7 @@ package guest
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"syscall"
@@ -22,6 +23,18 @@ var sysctls = map[string]string{
 	"net/core/wmem_max":                     "16777216",
 	"net/ipv4/neigh/default/gc_thresh3":     "8192",
 	"net/ipv4/conf/all/promote_secondaries": "1",
+}
+
+// sysctls6 are those of a lab with IPv6 addresses. All addresses are planned, so the kernel need not look for a second or two whether another
+// machine has one before it can be used (accept_dad): on the bridge of pods, and in pods, which inherit it.
+var sysctls6 = map[string]string{
+	"net/ipv6/conf/all/forwarding":        "1",
+	"net/ipv6/conf/default/forwarding":    "1",
+	"net/ipv6/conf/all/accept_dad":        "0",
+	"net/ipv6/conf/default/accept_dad":    "0",
+	"net/ipv6/neigh/default/gc_thresh3":   "8192",
+	"net/bridge/bridge-nf-call-ip6tables": "1",
+	"net/core/devconf_inherit_init_net":   "1",
 }
 
 func setUpMachine(config Config) {
@@ -48,7 +61,9 @@ func setHostname(config Config) error {
 	name := config.Node.Name
 	hosts := "127.0.0.1 localhost\n::1 localhost ip6-localhost\n"
 	for _, peer := range config.Peers {
-		hosts += fmt.Sprintf("%s %s\n", peer.IP, peer.Name)
+		for _, address := range peer.IPs {
+			hosts += fmt.Sprintf("%s %s\n", address, peer.Name)
+		}
 	}
 	// A machine id of its own for every node, or they'd all be one machine to kubelet.
 	id := fmt.Sprintf("%x", name+"-"+config.Instance)
@@ -68,8 +83,12 @@ func setHostname(config Config) error {
 	return syscall.Sethostname([]byte(name))
 }
 
-func setSysctls(Config) error {
-	for name, value := range sysctls {
+func setSysctls(config Config) error {
+	all := maps.Clone(sysctls)
+	if config.Family.HasIPv6() {
+		maps.Copy(all, sysctls6)
+	}
+	for name, value := range all {
 		if err := os.WriteFile("/proc/sys/"+name, []byte(value), 0); err != nil {
 			say("sysctl %s: %v", name, err)
 		}

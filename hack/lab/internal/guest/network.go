@@ -2,7 +2,6 @@ package guest
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 
 	"github.com/howdah/howdah/hack/lab/internal/plan"
@@ -14,23 +13,26 @@ func setUpNetwork(config Config) error {
 	if err := run("ip", "link", "set", "lo", "up"); err != nil || config.Bake {
 		return err
 	}
-	address := fmt.Sprintf("%s/%d", config.Node.IP, plan.NodeMask)
-	commands := [][]string{
-		{"ip", "addr", "replace", address, "dev", uplink},
-		{"ip", "link", "set", uplink, "up"},
+	var commands [][]string
+	for _, address := range config.Node.IPs {
+		commands = append(commands, append([]string{"ip", "addr", "replace"}, plan.OnLink(address, uplink)...))
 	}
+	commands = append(commands, []string{"ip", "link", "set", uplink, "up"})
 	if !config.Node.IsNode() {
 		// It knows no way to pods and Services.
 		return runAll(commands)
 	}
-	commands = append(commands, []string{
+	for _, gateway := range config.Family.APIServerIPs() {
 		// No way out of the lab, but a packet to a service address must find a route
 		// before kube-proxy's rules get to rewrite it.
-		"ip", "route", "replace", "default", "via", plan.APIServerIP,
-	})
+		commands = append(commands, []string{"ip", "route", "replace", "default", "via", gateway})
+	}
 	for _, peer := range config.Peers {
-		if peer.Name != config.Node.Name {
-			commands = append(commands, []string{"ip", "route", "replace", peer.PodCIDR, "via", peer.IP})
+		if peer.Name == config.Node.Name {
+			continue
+		}
+		for i, pods := range peer.PodCIDRs {
+			commands = append(commands, []string{"ip", "route", "replace", pods, "via", peer.IPs[i]})
 		}
 	}
 	if err := runAll(commands); err != nil {
@@ -53,6 +55,10 @@ func runAll(commands [][]string) error {
 // in a pod sees the address of its client. There is no portmap plugin: it would be
 // run for every pod, and nothing in a lab uses host ports.
 func writePodNetwork(node plan.Node) error {
+	var ranges [][]map[string]string
+	for _, pods := range node.PodCIDRs {
+		ranges = append(ranges, []map[string]string{{"subnet": pods}})
+	}
 	config := map[string]any{
 		"cniVersion": "1.0.0",
 		"name":       "lab",
@@ -65,7 +71,7 @@ func writePodNetwork(node plan.Node) error {
 				"mtu":              plan.MTU,
 				"ipam": map[string]any{
 					"type":   "host-local",
-					"ranges": [][]map[string]string{{{"subnet": node.PodCIDR}}},
+					"ranges": ranges,
 				},
 			},
 		},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/howdah/howdah/hack/lab/internal/plan"
 )
@@ -26,20 +27,20 @@ func kubeletCommand(node plan.Node) []string {
 		"--config=" + kubeletConfig,
 		"--kubeconfig=" + filepath.Join(Share, "kubelet.kubeconfig"),
 		"--hostname-override=" + node.Name,
-		"--node-ip=" + node.IP,
+		"--node-ip=" + strings.Join(node.IPs, ","),
 		// Statistics that no lab needs every ten seconds.
 		"--housekeeping-interval=1m",
 		"--v=1",
 	}
 }
 
-func proxyCommand(node plan.Node) []string {
+func proxyCommand(config Config) []string {
 	return []string{
 		"/usr/local/bin/kube-proxy",
 		"--kubeconfig=" + filepath.Join(Share, "kube-proxy.kubeconfig"),
-		"--hostname-override=" + node.Name,
+		"--hostname-override=" + config.Node.Name,
 		"--proxy-mode=iptables",
-		"--cluster-cidr=" + plan.PodCIDR,
+		"--cluster-cidr=" + strings.Join(config.Family.PodCIDRs(), ","),
 		// A second between two changes is for clusters with thousands of Services.
 		"--iptables-min-sync-period=100ms",
 		"--v=1",
@@ -49,17 +50,17 @@ func proxyCommand(node plan.Node) []string {
 // volumesProgram is run from the share, so that a change of it needs no new disk.
 const volumesProgram = Share + "/bin/provisioner"
 
-func volumesCommand(node plan.Node) []string {
+func volumesCommand(config Config) []string {
 	return []string{
-		"/usr/bin/env", "NODE_NAME=" + node.Name, "PKI_DIR=" + Share, "API_SERVER=" + plan.APIServer(),
+		"/usr/bin/env", "NODE_NAME=" + config.Node.Name, "PKI_DIR=" + Share, "API_SERVER=" + config.Family.APIServer(),
 		volumesProgram, "serve",
 	}
 }
 
 // networkCommand is the CSI node plugin. kubelet finds it by the socket beside its plugins.
-func networkCommand(node plan.Node) []string {
+func networkCommand(config Config) []string {
 	return []string{
-		"/usr/bin/env", "NODE_NAME=" + node.Name, "ADDRESS=" + plan.Volumes(), "CSI_SOCKET=/var/lib/kubelet/plugins/network.howdah-lab/csi.sock",
+		"/usr/bin/env", "NODE_NAME=" + config.Node.Name, "ADDRESS=" + config.Family.Volumes(), "CSI_SOCKET=/var/lib/kubelet/plugins/network.howdah-lab/csi.sock",
 		Share + "/bin/network", "node",
 	}
 }
@@ -68,7 +69,7 @@ func writeServiceConfigs(config Config) error {
 	if err := writeContainerdConfig(); err != nil {
 		return err
 	}
-	text := fmt.Sprintf(kubeletTemplate, Share, config.Node.IP, plan.ClusterDNS, plan.ClusterDomain)
+	text := fmt.Sprintf(kubeletTemplate, Share, config.Node.IP(), config.Family.ClusterDNS()[0], plan.ClusterDomain)
 	return os.WriteFile(kubeletConfig, []byte(text), 0o644)
 }
 
@@ -119,12 +120,12 @@ authentication:
 authorization: {mode: Webhook}
 tlsCertFile: %[1]s/kubelet.crt
 tlsPrivateKeyFile: %[1]s/kubelet.key
-address: %[2]s
+address: "%[2]s"
 containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 cgroupDriver: cgroupfs
 enforceNodeAllocatable: [none]
 failSwapOn: false
-clusterDNS: [%[3]s]
+clusterDNS: ["%[3]s"]
 clusterDomain: %[4]s
 resolvConf: /etc/kubelet-resolv.conf
 imageGCHighThresholdPercent: 100

@@ -48,7 +48,7 @@ func (l *Lab) ensureForwarder() error {
 	return l.table().Start(sys.Daemon{
 		Name:  forwarder,
 		Path:  self,
-		Args:  []string{ForwardCommand},
+		Args:  []string{ForwardCommand, l.rec.Settings.Family.APIServerAddress()},
 		Log:   l.path("logs", forwarder+".log"),
 		NetNS: plan.NetNS(l.Name),
 		Files: []*os.File{file},
@@ -76,13 +76,12 @@ func listenOn(port int) (*net.TCPListener, error) {
 	return listener.(*net.TCPListener), nil
 }
 
-// Forward serves the inherited socket. It runs in the lab's namespace.
-func Forward() error {
+// Forward serves the inherited socket: it connects clients with the API server's address. It runs in the lab's namespace.
+func Forward(target string) error {
 	listener, err := net.FileListener(os.NewFile(listenerFD, "listener"))
 	if err != nil {
 		return err
 	}
-	target := net.JoinHostPort(plan.APIServerIP, strconv.Itoa(plan.APIServerPort))
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -94,7 +93,7 @@ func Forward() error {
 
 func join(client *net.TCPConn, target string) {
 	defer client.Close()
-	conn, err := net.Dial("tcp4", target)
+	conn, err := net.Dial("tcp", target)
 	if err != nil {
 		return // The client sees the connection end, as it would with no server.
 	}

@@ -127,7 +127,7 @@ func (l *Lab) Agent(nodeName string) (agent.Client, error) {
 	if err != nil {
 		return agent.Client{}, err
 	}
-	return agent.Client{Instance: l.Name, IP: node.IP, Token: l.rec.Token}, nil
+	return agent.Client{Instance: l.Name, IP: node.IP(), Token: l.rec.Token}, nil
 }
 
 func newToken() (string, error) {

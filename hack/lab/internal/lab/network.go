@@ -28,9 +28,10 @@ func (l *Lab) ensureNetwork() error {
 	if err := ensureBridge(ns, plan.Bridge); err != nil {
 		return err
 	}
-	address := fmt.Sprintf("%s/%d", plan.APIServerIP, plan.NodeMask)
-	if err := ip(ns, "addr", "replace", address, "dev", plan.Bridge); err != nil {
-		return err
+	for _, address := range l.rec.Settings.Family.APIServerIPs() {
+		if err := ip(ns, append([]string{"addr", "replace"}, plan.OnLink(address, plan.Bridge)...)...); err != nil {
+			return err
+		}
 	}
 	for _, node := range l.rec.Settings.Machines() {
 		if err := l.ensureLink(ns, node); err != nil {
@@ -40,8 +41,10 @@ func (l *Lab) ensureNetwork() error {
 			continue
 		}
 		// The API server calls webhooks at their pods' addresses.
-		if err := ip(ns, "route", "replace", node.PodCIDR, "via", node.IP); err != nil {
-			return err
+		for i, pods := range node.PodCIDRs {
+			if err := ip(ns, "route", "replace", pods, "via", node.IPs[i]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

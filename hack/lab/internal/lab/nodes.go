@@ -83,7 +83,7 @@ func (l *Lab) fillShare(node plan.Node, share string) error {
 	}
 	config, err := json.Marshal(guest.Config{
 		Instance: l.Name, Token: l.rec.Token, Node: node, Peers: l.rec.Settings.NodeList(),
-		NetworkVolumes: l.rec.Settings.NetworkVolumes,
+		NetworkVolumes: l.rec.Settings.NetworkVolumes, Family: l.rec.Settings.Family,
 	})
 	if err != nil {
 		return err

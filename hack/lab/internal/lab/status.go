@@ -55,7 +55,7 @@ func (l *Lab) Status(w io.Writer) error {
 		if node.CapMbit > 0 {
 			note += fmt.Sprintf(", capped at %d Mbit/s", node.CapMbit)
 		}
-		total += printProcess(w, table, node.Name, node.IP+"  "+note)
+		total += printProcess(w, table, node.Name, strings.Join(node.IPs, " ")+"  "+note)
 	}
 	fmt.Fprintf(w, "memory in all: %d MB\n", total)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,7 +99,7 @@ func (l *Lab) ensureNodes(plane *control.Plane) error {
 }
 
 func (l *Lab) applyAddons() error {
-	text, err := addonText(cache.CoreDNSImage, l.rec.Settings.NetworkVolumes)
+	text, err := addonText(cache.CoreDNSImage, l.rec.Settings)
 	if err != nil {
 		return err
 	}
@@ -118,14 +119,14 @@ func (l *Lab) applyAddons() error {
 	return last
 }
 
-func addonText(dnsImage string, networkVolumes bool) (string, error) {
+func addonText(dnsImage string, settings plan.Settings) (string, error) {
 	entries, err := addons.ReadDir("addons")
 	if err != nil {
 		return "", err
 	}
 	var text strings.Builder
 	for _, entry := range entries {
-		if entry.Name() == "network-volumes.yaml" && !networkVolumes {
+		if entry.Name() == "network-volumes.yaml" && !settings.NetworkVolumes {
 			continue
 		}
 		data, err := addons.ReadFile("addons/" + entry.Name())
@@ -135,12 +136,23 @@ func addonText(dnsImage string, networkVolumes bool) (string, error) {
 		text.Write(data)
 		text.WriteString("\n---\n")
 	}
+	dns := settings.Family.ClusterDNS()
 	values := strings.NewReplacer(
-		"@CLUSTER_DNS@", plan.ClusterDNS,
+		"@CLUSTER_DNS@", quoted(dns[:1]),
+		"@CLUSTER_DNS_ALL@", quoted(dns),
 		"@CLUSTER_DOMAIN@", plan.ClusterDomain,
 		"@DNS_IMAGE@", dnsImage,
 	)
 	return values.Replace(text.String()), nil
+}
+
+// quoted are strings in a list of YAML, without its brackets: an IPv6 address has colons.
+func quoted(list []string) string {
+	var all []string
+	for _, text := range list {
+		all = append(all, strconv.Quote(text))
+	}
+	return strings.Join(all, ", ")
 }
 
 // waitReady waits for all nodes and for the cluster's own pods.

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -10,18 +11,11 @@ import (
 )
 
 // Every instance lives in a network namespace of its own, so all of them use
-// the same addresses and none of these can clash with the host's networks.
+// the same addresses (Family) and none of these can clash with the host's networks.
 const (
-	APIServerIP   = "10.88.0.1"
 	APIServerPort = 6443
-	NodePrefix    = "10.88.0"
-	NodeMask      = 24
 	// MTU is that of storage networks: with 1500 bytes headers take 4 % of a link.
 	MTU           = 9000
-	PodCIDR       = "10.244.0.0/16"
-	ServiceCIDR   = "10.96.0.0/16"
-	FirstService  = "10.96.0.1"
-	ClusterDNS    = "10.96.0.10"
 	ClusterDomain = "cluster.local"
 	Bridge        = "lab0"
 
@@ -42,12 +36,6 @@ const (
 
 var validName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`)
 
-// APIServer is the API server's address inside the lab.
-func APIServer() string { return fmt.Sprintf("https://%s:%d", APIServerIP, APIServerPort) }
-
-// Volumes is the address of the lab's network volumes.
-func Volumes() string { return fmt.Sprintf("%s:%d", APIServerIP, VolumesPort) }
-
 // Settings are what a user chooses for an instance.
 type Settings struct {
 	Name   string         `json:"name"`
@@ -58,6 +46,8 @@ type Settings struct {
 	NetworkVolumes bool `json:"networkVolumes,omitempty"`
 	// Outside gives the lab a machine that is no node: one outside the cluster, in the nodes' network.
 	Outside bool `json:"outside,omitempty"`
+	// Family is which addresses everything has.
+	Family Family `json:"ipFamily,omitempty"`
 }
 
 // OutsideName is the machine that is no node.
@@ -65,14 +55,18 @@ const OutsideName = "outside"
 
 // Node is one machine of an instance.
 type Node struct {
-	Index   int    `json:"index"`
-	Name    string `json:"name"`
-	IP      string `json:"ip"`
-	PodCIDR string `json:"podCIDR"`
-	MAC     string `json:"mac"`
-	Tap     string `json:"tap"`
-	CapMbit int    `json:"capMbit,omitempty"`
+	Index int    `json:"index"`
+	Name  string `json:"name"`
+	// IPs and PodCIDRs have one of each family of the lab, the first family first.
+	IPs      []string `json:"ips"`
+	PodCIDRs []string `json:"podCIDRs,omitempty"`
+	MAC      string   `json:"mac"`
+	Tap      string   `json:"tap"`
+	CapMbit  int      `json:"capMbit,omitempty"`
 }
+
+// IP is the machine's address of the lab's first family.
+func (n Node) IP() string { return n.IPs[0] }
 
 // ValidName reports whether name can be an instance's; it becomes part of
 // paths, of a network namespace's name and of process environments.
@@ -112,13 +106,13 @@ func (s Settings) NodeList() []Node {
 	for i := 1; i <= s.Nodes; i++ {
 		name := fmt.Sprintf("node%d", i)
 		nodes = append(nodes, Node{
-			Index:   i,
-			Name:    name,
-			IP:      fmt.Sprintf("%s.%d", NodePrefix, 10+i),
-			PodCIDR: fmt.Sprintf("10.244.%d.0/24", i),
-			MAC:     fmt.Sprintf("02:88:00:00:00:%02x", 10+i),
-			Tap:     fmt.Sprintf("tap%d", i),
-			CapMbit: s.Caps[name],
+			Index:    i,
+			Name:     name,
+			IPs:      s.Family.nodeIPs(10 + i),
+			PodCIDRs: s.Family.nodePods(i),
+			MAC:      fmt.Sprintf("02:88:00:00:00:%02x", 10+i),
+			Tap:      fmt.Sprintf("tap%d", i),
+			CapMbit:  s.Caps[name],
 		})
 	}
 	return nodes
@@ -130,7 +124,7 @@ func (s Settings) Machines() []Node {
 	if s.Outside {
 		const index = 1 + maxNodes
 		machines = append(machines, Node{
-			Index: index, Name: OutsideName, IP: fmt.Sprintf("%s.%d", NodePrefix, 10+index),
+			Index: index, Name: OutsideName, IPs: s.Family.nodeIPs(10 + index),
 			MAC: fmt.Sprintf("02:88:00:00:00:%02x", 10+index), Tap: fmt.Sprintf("tap%d", index),
 		})
 	}
@@ -152,7 +146,8 @@ func (s Settings) Node(name string) (Node, error) {
 
 // Same reports whether two settings describe the same lab.
 func (s Settings) Same(other Settings) bool {
-	if s.Name != other.Name || s.Nodes != other.Nodes || s.Memory != other.Memory || s.NetworkVolumes != other.NetworkVolumes || s.Outside != other.Outside || len(s.Caps) != len(other.Caps) {
+	if s.Name != other.Name || s.Nodes != other.Nodes || s.Memory != other.Memory || s.NetworkVolumes != other.NetworkVolumes || s.Outside != other.Outside ||
+		cmp.Or(s.Family, IPv4) != cmp.Or(other.Family, IPv4) || len(s.Caps) != len(other.Caps) {
 		return false
 	}
 	for name, limit := range s.Caps {

@@ -74,19 +74,16 @@ func TestValidate(t *testing.T) {
 
 func TestNodeListIsUnique(t *testing.T) {
 	nodes := Settings{Name: "x", Nodes: maxNodes, Caps: map[string]int{"node2": 80}, Outside: true}.Machines()
-	if outside := nodes[maxNodes]; outside.IsNode() || !nodes[0].IsNode() || outside.PodCIDR != "" {
+	if outside := nodes[maxNodes]; outside.IsNode() || !nodes[0].IsNode() || outside.PodCIDRs != nil {
 		t.Errorf("the machine outside the cluster: %+v", outside)
 	}
 	seen := map[string]string{}
 	for _, node := range nodes {
-		for _, value := range []string{node.Name, node.IP, node.PodCIDR, node.MAC, node.Tap} {
+		for _, value := range []string{node.Name, node.IP(), strings.Join(node.PodCIDRs, " "), node.MAC, node.Tap} {
 			if other, twice := seen[value]; twice {
 				t.Errorf("%s and %s share %s", other, node.Name, value)
 			}
 			seen[value] = node.Name
-		}
-		if node.IP == APIServerIP {
-			t.Errorf("%s has the API server's address", node.Name)
 		}
 		if len(node.Tap) > 15 {
 			t.Errorf("%s: the kernel allows no interface name as long as %q", node.Name, node.Tap)
@@ -110,6 +107,14 @@ func TestSame(t *testing.T) {
 	b.Caps["node1"], b.Outside = 1, true
 	if a.Same(b) {
 		t.Error("one more machine is the same")
+	}
+	b.Outside, b.Family = false, IPv4
+	if !a.Same(b) {
+		t.Error("a lab of before there were families, and one with IPv4, are not the same")
+	}
+	b.Family = Dual
+	if a.Same(b) {
+		t.Error("addresses of two families are the same as of one")
 	}
 }
 
