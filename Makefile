@@ -201,6 +201,10 @@ test-failover-volumes: packages ##+ With volumes of the network, a node loses it
 test-outside: packages ##+ A machine outside the cluster mounts by load balancers, under kills (BACKEND=ceph)
 	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_LABELS=outside hack/test.sh e2e
 
+.PHONY: test-ipv6
+test-ipv6: packages ##+ Everyday work, kills, access rules, MLPerf on a lab with IPv6 alone (FAMILY=Dual: both)
+	HOWDAH_E2E_FAMILY=$(or $(FAMILY),IPv6) HOWDAH_E2E_LABELS="$${HOWDAH_E2E_LABELS:-smoke || everyday || access || mlperf || provision || outside || failover || killed && !random-kills}" hack/test.sh e2e
+
 .PHONY: test-arm64
 test-arm64: packages ##+ The tests that run a real ganesha, with the one of the server image for arm64, under QEMU
 	hack/test-arm64.sh

@@ -6,7 +6,8 @@
 #
 # HOWDAH_E2E_LAB names the lab; HOWDAH_E2E_KEEP=yes leaves it up, also for the next run. HOWDAH_E2E_CEPH=yes puts a Ceph into
 # it, too (hack/ceph.sh), and the image of a ganesha that signs no handles. HOWDAH_E2E_NETWORK_VOLUMES=yes gives it the storage
-# class network, whose volumes every node can use. HOWDAH_E2E_OUTSIDE=yes gives it a machine outside the cluster.
+# class network, whose volumes every node can use. HOWDAH_E2E_OUTSIDE=yes gives it a machine outside the cluster. HOWDAH_E2E_FAMILY=IPv6 gives it
+# IPv6 addresses alone, Dual those of both families.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
@@ -28,10 +29,10 @@ export HOWDAH_E2E_SITE_ON="$PWD/hack/lab/lab power-on --name $name"
 export HOWDAH_E2E_BACKUP="$PWD/hack/lab/lab backup --name $name"
 export HOWDAH_E2E_RESTORE="$PWD/hack/lab/lab restore --name $name"
 
-lab_flags=()
+lab_flags=(--ip-family "${HOWDAH_E2E_FAMILY:-IPv4}")
 if [ "${HOWDAH_E2E_CEPH:-}" = yes ]; then
   # Beside a data server a node has the mgr or the mon, an OSD and an MDS.
-  lab_flags=(--memory 2500M)
+  lab_flags+=(--memory 2500M)
   export HOWDAH_UNSIGNED_IMAGE=howdah/unsigned:dev
 fi
 

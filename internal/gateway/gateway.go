@@ -20,11 +20,11 @@ const (
 func Addresses() []netip.Addr {
 	text4, _ := os.ReadFile(routes4) // Without IPv4, or IPv6, there is no such file.
 	text6, _ := os.ReadFile(routes6)
-	return parse(string(text4), string(text6))
+	return Parse(string(text4), string(text6))
 }
 
-// parse reads the default routes. It leaves out link-local gateways: no node connects from one.
-func parse(text4, text6 string) (gateways []netip.Addr) {
+// Parse reads the default gateways of the texts of the two tables. It leaves out link-local gateways: no node connects from one.
+func Parse(text4, text6 string) (gateways []netip.Addr) {
 	add := func(address netip.Addr) {
 		if !address.IsUnspecified() && !address.IsLoopback() && !address.IsLinkLocalUnicast() && !address.IsMulticast() {
 			gateways = append(gateways, address)

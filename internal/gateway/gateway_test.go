@@ -20,7 +20,7 @@ func TestDefaultGateways(t *testing.T) {
 		"nonsense": {"a b\nx 00000000 zz 0 0 0 0 00000000\n", "00 00\n", "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := fmt.Sprint(parse(tc.text4, tc.text6)); got != tc.want {
+			if got := fmt.Sprint(Parse(tc.text4, tc.text6)); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})

@@ -22,6 +22,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/gateway"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -103,7 +104,7 @@ var _ = Describe("A share without access rules", Label("access"), func() {
 				nodes = append(nodes, netip.MustParsePrefix(network))
 			}
 			// The server's own node comes by the pod's default gateway.
-			if gateway := defaultGateway(shell(ctx, server.Name, "cat /proc/net/route")); gateway.IsValid() {
+			for _, gateway := range gateway.Parse(shell(ctx, server.Name, "cat /proc/net/route"), shell(ctx, server.Name, "cat /proc/net/ipv6_route")) {
 				nodes = append(nodes, netip.PrefixFrom(gateway, gateway.BitLen()))
 			}
 			clients := slices.DeleteFunc(nfsPeers(shell(ctx, server.Name, "cat /proc/net/tcp /proc/net/tcp6")), func(peer netip.AddrPort) bool {
@@ -153,19 +154,6 @@ func addressOf(raw []byte) (netip.Addr, bool) {
 		binary.BigEndian.PutUint32(raw[at:], binary.LittleEndian.Uint32(raw[at:]))
 	}
 	return netip.AddrFromSlice(raw)
-}
-
-// defaultGateway is that of /proc/net/route; not valid if there is none.
-func defaultGateway(text string) netip.Addr {
-	for line := range strings.Lines(text) {
-		if fields := strings.Fields(line); len(fields) > 7 && fields[1] == "00000000" && fields[7] == "00000000" {
-			if raw, err := hex.DecodeString(fields[2]); err == nil {
-				gateway, _ := addressOf(raw)
-				return gateway
-			}
-		}
-	}
-	return netip.Addr{}
 }
 
 // nfsPeers are the other ends of the connections to port 2049 in /proc/net/tcp and tcp6, but for the pod's own.

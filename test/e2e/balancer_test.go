@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"os/exec"
 	"slices"
 	"strings"
@@ -18,15 +19,14 @@ import (
 // balancerClass is the loadBalancerClass of the balancer.
 const balancerClass = "example.com/lab"
 
-// balancer stands for a load balancer that gives each Service an address of the nodes' network, as MetalLB and kube-vip do in layer 2:
+// balancer stands for a load balancer that gives each Service an address of the nodes' network, of each of the Service's families, as MetalLB and kube-vip do in layer 2:
 // a node that has a ready endpoint of the Service answers for the address, and kube-proxy there does the rest. It goes by the
-// endpoints' nodes, as they do. Where others tell the network by ARP that an address is at another node now, this one writes it into
+// endpoints' nodes, as they do. Where others tell the network (by ARP, or neighbour advertisements) that an address is at another node now, this one writes it into
 // the machine outside. Status has an address some seconds before it is answered: whoever gives an address out and whoever announces it
 // are two programs (MetalLB's controller and speakers).
 type balancer struct {
-	// pool has the addresses, next the first that is free.
-	pool []string
-	next int
+	// pool has the addresses that are free.
+	pool map[corev1.IPFamily][]string
 	// held are Services that get no address yet.
 	mu   sync.Mutex
 	held map[string]bool
@@ -40,7 +40,7 @@ type balancer struct {
 const announcedAfter = 5 * time.Second
 
 // startBalancer runs one until the spec ends. The Services named get no address before release.
-func startBalancer(pool []string, held ...string) *balancer {
+func startBalancer(pool map[corev1.IPFamily][]string, held ...string) *balancer {
 	b := &balancer{pool: pool, held: map[string]bool{}, at: map[string]string{}, given: map[string]time.Time{}}
 	for _, name := range held {
 		b.held[name] = true
@@ -63,7 +63,7 @@ func startBalancer(pool []string, held ...string) *balancer {
 		cancel()
 		<-done
 		for address, node := range b.at {
-			_, _ = tryOn(ctx, node, "ip addr del "+address+"/32 dev vec0")
+			_, _ = tryOn(ctx, node, "ip addr del "+alone(address)+" dev vec0")
 		}
 	}, NodeTimeout(bound(time.Minute)))
 	return b
@@ -91,28 +91,47 @@ func (b *balancer) round(ctx context.Context) error {
 		}
 		if len(service.Status.LoadBalancer.Ingress) == 0 {
 			before := service.DeepCopy()
-			service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: b.pool[b.next]}}
-			b.given[b.pool[b.next]] = time.Now()
-			b.next++
+			for _, family := range service.Spec.IPFamilies {
+				address := b.pool[family][0]
+				b.pool[family] = b.pool[family][1:]
+				service.Status.LoadBalancer.Ingress = append(service.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: address})
+				b.given[address] = time.Now()
+			}
 			if err := c.Status().Patch(ctx, service, client.MergeFrom(before)); err != nil {
 				return err
 			}
 		}
-		if err := b.announce(ctx, service); err != nil {
-			return err
+		for _, ingress := range service.Status.LoadBalancer.Ingress {
+			if err := b.announce(ctx, service.Name, ingress.IP); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// announce has a node with a ready endpoint answer for the address of a Service.
-func (b *balancer) announce(ctx context.Context, service *corev1.Service) error {
-	address := service.Status.LoadBalancer.Ingress[0].IP
+// alone is a network that has an address and no other.
+func alone(address string) string {
+	ip := netip.MustParseAddr(address)
+	return netip.PrefixFrom(ip, ip.BitLen()).String()
+}
+
+// notSource keeps a node's own traffic from coming from an address: of several on a card, IPv6 may take any, and a deprecated one last.
+// kube-vip does so, too; MetalLB puts no address on a card.
+func notSource(address string) string {
+	if netip.MustParseAddr(address).Is6() {
+		return " preferred_lft 0"
+	}
+	return ""
+}
+
+// announce has a node with a ready endpoint answer for an address of a Service.
+func (b *balancer) announce(ctx context.Context, service, address string) error {
 	if time.Since(b.given[address]) < announcedAfter {
 		return nil
 	}
 	list := &discoveryv1.EndpointSliceList{}
-	if err := c.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service.Name}); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service}); err != nil {
 		return err
 	}
 	var nodes []string
@@ -130,11 +149,11 @@ func (b *balancer) announce(ctx context.Context, service *corev1.Service) error 
 		return nil
 	}
 	if now != "" {
-		if output, err := tryOn(ctx, now, "ip addr del "+address+"/32 dev vec0"); err != nil {
+		if output, err := tryOn(ctx, now, "ip addr del "+alone(address)+" dev vec0"); err != nil {
 			return fmt.Errorf("%w: %s", err, output)
 		}
 	}
-	if output, err := tryOn(ctx, nodes[0], "ip addr replace "+address+"/32 dev vec0"); err != nil {
+	if output, err := tryOn(ctx, nodes[0], "ip addr replace "+alone(address)+" dev vec0"+notSource(address)); err != nil {
 		return fmt.Errorf("%w: %s", err, output)
 	}
 	b.at[address] = nodes[0]

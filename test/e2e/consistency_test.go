@@ -118,9 +118,10 @@ func startAgent(pod, file string) *consistency.Agent {
 
 // cutPod drops all packets between a pod and addresses, in the pod's network namespace.
 const cutPod = `for ns in /run/netns/*; do
-	nsenter --net=$ns ip -4 -o addr | grep -q ' %[1]s/' || continue
+	nsenter --net=$ns ip -o addr | grep -q ' %[1]s/' || continue
 	for far in %[2]s; do
-		nsenter --net=$ns iptables -w %[3]s OUTPUT -d $far -j DROP && nsenter --net=$ns iptables -w %[3]s INPUT -s $far -j DROP || exit 1
+		case $far in *:*) tables=ip6tables ;; *) tables=iptables ;; esac
+		nsenter --net=$ns $tables -w %[3]s OUTPUT -d $far -j DROP && nsenter --net=$ns $tables -w %[3]s INPUT -s $far -j DROP || exit 1
 	done
 	echo done
 done`

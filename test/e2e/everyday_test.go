@@ -30,7 +30,7 @@ ls -la /share/copied > /dev/null; chmod -R g+w copied; chown -R 2000:2000 copied
 test "$(find copied ! -user 2000 -o ! -group 2000 | wc -l)" = 0
 echo as on a local disk`
 
-var _ = Describe("Everyday tools in a pod", func() {
+var _ = Describe("Everyday tools in a pod", Label("everyday"), func() {
 	It("copy trees into a share as onto a local disk", func(ctx SpecContext) {
 		Expect(shell(ctx, clientA, "%s", everyday)).To(Equal("as on a local disk\n"))
 	}, SpecTimeout(bound(time.Minute)))

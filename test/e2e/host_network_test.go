@@ -147,9 +147,9 @@ var _ = Describe("Data servers on the networks of their nodes", Label("host-netw
 				ownNode = ownNode || pod.Spec.NodeName == from.Spec.NodeName
 			}
 			Expect(ownNode).To(BeTrue(), "one of the data servers is on the client's own node")
-			table := onNode(ctx, from.Spec.NodeName, "cat /proc/net/tcp")
+			tables := onNode(ctx, from.Spec.NodeName, "cat /proc/net/tcp /proc/net/tcp6")
 			for name, address := range addresses {
-				Expect(establishedTo(table, address)).NotTo(BeZero(), "the client knows %s by its Service", name)
+				Expect(establishedTo(tables, address)).NotTo(BeZero(), "the client knows %s by its Service", name)
 			}
 		})
 	}, SpecTimeout(bound(15*time.Minute)))

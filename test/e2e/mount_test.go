@@ -6,6 +6,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/howdah/howdah/test/cluster"
 )
 
 // nfsMount is a line of /proc/mounts.
@@ -20,7 +22,7 @@ func nfsMounts(text, below string) []nfsMount {
 		if len(fields) < 4 || fields[2] != "nfs4" || !strings.HasPrefix(fields[1]+"/", below+"/") {
 			continue
 		}
-		address, path, _ := strings.Cut(fields[0], ":")
+		address, path := cluster.MountSource(fields[0])
 		found = append(found, nfsMount{address: address, path: path, point: fields[1], options: fields[3]})
 	}
 	return found

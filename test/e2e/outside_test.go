@@ -12,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -26,23 +27,62 @@ const (
 	beyond = "beyond"
 	// written is a file that can be made again anywhere, to compare.
 	written = "seq 1 3000000"
+	// mountThere mounts the share from an address at a directory of the machine outside.
+	mountThere = "mkdir -p /mnt/%[2]s && mount -t nfs4 -o vers=4.1,nconnect=16,hard,acdirmin=1,acdirmax=2 %[1]s:/beyond /mnt/%[2]s"
 )
 
-// establishedTo counts a kernel's connections to port 2049 of an IPv4 address in its table (/proc/net/tcp).
-func establishedTo(table, address string) (count int) {
-	ip := netip.MustParseAddr(address).As4()
-	far := fmt.Sprintf("%02X%02X%02X%02X:%04X", ip[3], ip[2], ip[1], ip[0], v1alpha1.NFSPort)
-	for _, line := range strings.Split(table, "\n") {
-		if fields := strings.Fields(line); len(fields) > 3 && fields[2] == far && fields[3] == "01" {
+// establishedTo counts a kernel's connections to port 2049 of an address in its tables (/proc/net/tcp and tcp6).
+func establishedTo(tables, address string) (count int) {
+	for line := range strings.Lines(tables) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || fields[3] != "01" {
+			continue
+		}
+		far, port, _ := strings.Cut(fields[2], ":")
+		if port == fmt.Sprintf("%04X", v1alpha1.NFSPort) && addressInTable(far) == address {
 			count++
 		}
 	}
 	return count
 }
 
+// mountedAt are the addresses of the NFS mounts at and below a directory, in the text of /proc/mounts: those that the kernel uses
+// (mount option addr).
+func mountedAt(text, below string) (addresses []string) {
+	for _, mount := range nfsMounts(text, below) {
+		for option := range strings.SplitSeq(mount.options, ",") {
+			if address, is := strings.CutPrefix(option, "addr="); is {
+				addresses = append(addresses, address)
+			}
+		}
+	}
+	return addresses
+}
+
+// inMount is an address as mount takes it before a colon.
+func inMount(address string) string {
+	if strings.Contains(address, ":") {
+		return "[" + address + "]"
+	}
+	return address
+}
+
+// familyOf is that of an address.
+func familyOf(address string) corev1.IPFamily {
+	if netip.MustParseAddr(address).Is4() {
+		return corev1.IPv4Protocol
+	}
+	return corev1.IPv6Protocol
+}
+
+// ofFamily are the addresses of a family.
+func ofFamily(addresses []string, family corev1.IPFamily) []string {
+	return slices.DeleteFunc(slices.Clone(addresses), func(a string) bool { return familyOf(a) != family })
+}
+
 // A client outside Kubernetes, such as a Slurm node: it knows no way to pods and Services, and comes by load balancers.
 var _ = Describe("A client outside the cluster", Label("outside"), Ordered, func() {
-	var own string
+	var own []string // An address of each family of the nodes' network.
 	var balances *balancer
 	fileServerOf := func(ctx context.Context) *v1alpha1.FileServer {
 		GinkgoHelper()
@@ -73,22 +113,24 @@ var _ = Describe("A client outside the cluster", Label("outside"), Ordered, func
 		if outsideMachine == "" {
 			Skip("HOWDAH_E2E_OUTSIDE_MACHINE names no machine outside the cluster: make test-outside has one")
 		}
-		own = strings.TrimSpace(there(ctx, "ip -4 -o addr show dev vec0 | awk '{sub(\"/.*\", \"\", $4); print $4}'"))
-		address, err := netip.ParseAddr(own)
-		Expect(err).NotTo(HaveOccurred())
-		network := own[:strings.LastIndex(address.String(), ".")]
-		var pool []string
-		for i := range 20 {
-			pool = append(pool, fmt.Sprintf("%s.%d", network, 200+i))
+		own = strings.Fields(there(ctx, "ip -o addr show dev vec0 scope global | awk '{sub(\"/.*\", \"\", $4); print $4}'"))
+		Expect(own).NotTo(BeEmpty())
+		pool := map[corev1.IPFamily][]string{}
+		for _, address := range own {
+			for i := range 20 {
+				pool[familyOf(address)] = append(pool[familyOf(address)], fmt.Sprint(address[:strings.LastIndexAny(address, ".:")+1], 200+i))
+			}
 		}
 		fs := newFileServer(ctx, beyond, 2)
-		fs.Spec.Network.LoadBalancer = &v1alpha1.LoadBalancer{Class: balancerClass, NodePorts: v1alpha1.NodePortsOmit}
+		fs.Spec.Network.LoadBalancer = &v1alpha1.LoadBalancer{
+			Class: balancerClass, NodePorts: v1alpha1.NodePortsOmit, IPFamilyPolicy: corev1.IPFamilyPolicyPreferDualStack,
+		}
 		Expect(c.Create(ctx, fs)).To(Succeed())
 		share := newShare(beyond, "/beyond", 1, "d{0..5}")
 		share.Spec.FileServerRef.Name, share.Spec.ReclaimPolicy = beyond, v1alpha1.ReclaimDelete
 		// It may write by its own address only: by that of a node it could not.
 		share.Spec.Access = []v1alpha1.AccessRule{
-			{Clients: []string{own}, AccessType: v1alpha1.AccessReadWrite},
+			{Clients: own, AccessType: v1alpha1.AccessReadWrite},
 			{Clients: []string{v1alpha1.ClientNodes}, AccessType: v1alpha1.AccessReadOnly},
 		}
 		Expect(c.Create(ctx, share)).To(Succeed())
@@ -100,7 +142,9 @@ var _ = Describe("A client outside the cluster", Label("outside"), Ordered, func
 		Expect(cluster.Expect(fileServerOf(ctx).Status.Conditions, v1alpha1.FileServerOutsideAddressesAvailable, metav1.ConditionFalse)).To(Succeed())
 		balances = startBalancer(pool, naming.DataServer(beyond, 1)+"-outside")
 		// Before the addresses go.
-		DeferCleanup(func(ctx SpecContext) { there(ctx, "! grep -q ' /mnt/beyond ' /proc/mounts || umount -R /mnt/beyond") }, NodeTimeout(bound(time.Minute)))
+		DeferCleanup(func(ctx SpecContext) {
+			there(ctx, "for at in beyond beyond-other; do ! grep -q \" /mnt/$at \" /proc/mounts || umount -R /mnt/$at || exit 1; done")
+		}, NodeTimeout(bound(time.Minute)))
 	}, NodeTimeout(bound(6*time.Minute)))
 
 	It("mounts, waits for a data server without an outside address, and is led to outside addresses only", func(ctx SpecContext) {
@@ -108,7 +152,7 @@ var _ = Describe("A client outside the cluster", Label("outside"), Ordered, func
 		status := fileServerOf(ctx).Status
 		output, err := tryOn(ctx, outsideMachine, fmt.Sprintf("ping -c 1 -W 2 %[1]s || timeout 3 bash -c '</dev/tcp/%[1]s/2049'", status.Address))
 		Expect(err).To(HaveOccurred(), "the address inside must not be reached from outside: %s", output)
-		there(ctx, "mkdir -p /mnt/beyond && mount -t nfs4 -o vers=4.1,nconnect=16,hard,acdirmin=1,acdirmax=2 %s:/beyond /mnt/beyond", status.OutsideAddresses[0])
+		there(ctx, mountThere, inMount(status.OutsideAddresses[0]), "beyond")
 		first, second := ownedBy(ctx, naming.DataServer(beyond, 0)), ownedBy(ctx, naming.DataServer(beyond, 1))
 		there(ctx, "echo hello > /mnt/beyond/%s/hello", first)
 
@@ -126,15 +170,45 @@ var _ = Describe("A client outside the cluster", Label("outside"), Ordered, func
 		status = fileServerOf(ctx).Status
 		// A connection is made when its turn comes.
 		there(ctx, "for i in $(seq 40); do for d in %s %s; do echo $i > /mnt/beyond/$d/small$i || exit 1; done; done", first, second)
-		mounts := there(ctx, "awk '$3 == \"nfs4\" {print $1, $2}' /proc/mounts")
-		AddReportEntry("mounts outside", mounts, ReportEntryVisibilityAlways)
+		mounted := mountedAt(there(ctx, "cat /proc/mounts"), "/mnt/beyond")
+		AddReportEntry("mounts outside", fmt.Sprint(mounted), ReportEntryVisibilityAlways)
+		family := familyOf(status.OutsideAddresses[0])
 		for _, server := range status.Servers {
-			Expect(server.OutsideAddresses).To(HaveLen(1))
-			Expect(mounts).To(ContainSubstring(server.OutsideAddresses[0]+":/"), "of %s", server.Name)
-			Expect(mounts).NotTo(ContainSubstring(server.Address+":/"), "the address inside of %s", server.Name)
-			Expect(establishedTo(there(ctx, "cat /proc/net/tcp"), server.OutsideAddresses[0])).To(Equal(16), "connections to %s", server.Name)
+			Expect(server.OutsideAddresses).To(HaveLen(len(own)))
+			address := ofFamily(server.OutsideAddresses, family)[0]
+			Expect(mounted).To(ContainElement(address), "of %s", server.Name)
+			Expect(mounted).NotTo(ContainElement(server.Address), "the address inside of %s", server.Name)
+			Expect(establishedTo(there(ctx, "cat /proc/net/tcp /proc/net/tcp6"), address)).To(Equal(16), "connections to %s", server.Name)
 		}
 	}, SpecTimeout(bound(6*time.Minute)))
+
+	It("is led to addresses of the family by which it came, if it has both", func(ctx SpecContext) {
+		if len(own) < 2 {
+			Skip("the machine outside has addresses of one family; make test-ipv6 FAMILY=Dual gives it both")
+		}
+		status := fileServerOf(ctx).Status
+		Expect(status.OutsideAddresses).To(HaveLen(2))
+		first, second := ownedBy(ctx, naming.DataServer(beyond, 0)), ownedBy(ctx, naming.DataServer(beyond, 1))
+		for i, at := range []string{"beyond", "beyond-other"} {
+			family := familyOf(status.OutsideAddresses[i])
+			if i > 0 {
+				there(ctx, mountThere, inMount(status.OutsideAddresses[i]), at)
+			}
+			there(ctx, "for d in %[2]s %[3]s; do echo %[1]s > /mnt/%[1]s/$d/by-%[1]s && ls /mnt/%[1]s/$d > /dev/null || exit 1; done", at, first, second)
+			mounted := mountedAt(there(ctx, "cat /proc/mounts"), "/mnt/"+at)
+			AddReportEntry(fmt.Sprintf("mounts by %s", family), fmt.Sprint(mounted), ReportEntryVisibilityAlways)
+			Expect(len(mounted)).To(BeNumerically(">", 2))
+			Expect(ofFamily(mounted, family)).To(Equal(mounted), "addresses of %s", family)
+			for _, server := range status.Servers {
+				address := ofFamily(server.OutsideAddresses, family)[0]
+				Expect(mounted).To(ContainElement(address), "of %s", server.Name)
+				Expect(establishedTo(there(ctx, "cat /proc/net/tcp /proc/net/tcp6"), address)).NotTo(BeZero(), "connections to %s by %s", server.Name, family)
+			}
+		}
+		for _, directory := range []string{first, second} {
+			Expect(there(ctx, "cat /mnt/beyond/%[1]s/by-beyond-other /mnt/beyond-other/%[1]s/by-beyond", directory)).To(Equal("beyond-other\nbeyond\n"))
+		}
+	}, SpecTimeout(bound(4*time.Minute)))
 
 	It("goes on when ganesha is killed, and what it wrote is what a pod reads", func(ctx SpecContext) {
 		first := ownedBy(ctx, naming.DataServer(beyond, 0))
@@ -160,6 +234,6 @@ var _ = Describe("A client outside the cluster", Label("outside"), Ordered, func
 		DeferCleanup(func(ctx SpecContext) { deleted(ctx, clientPod(reader.Name)) }, NodeTimeout(bound(2*time.Minute)))
 		Expect(c.WaitPodReady(ctx, reader.Name)).To(Succeed())
 		Expect(strings.Count(shell(ctx, reader.Name, "sha256sum /beyond/%s/part*", first), want)).To(Equal(4))
-		Expect(shell(ctx, reader.Name, "cat /proc/mounts")).To(ContainSubstring(fileServerOf(ctx).Status.Servers[0].Address + ":/"))
+		Expect(mountedAt(shell(ctx, reader.Name, "cat /proc/mounts"), "/beyond")).To(ContainElement(fileServerOf(ctx).Status.Servers[0].Address))
 	}, SpecTimeout(bound(6*time.Minute)))
 })

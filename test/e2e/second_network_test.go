@@ -22,41 +22,53 @@ import (
 
 const (
 	// onSecond is the share whose data servers are reached at the second addresses of their nodes.
-	onSecond = "on-second"
-	// secondNetwork is the network that the nodes get beside the one that Kubernetes knows. They have it on the same card: what is tried is
-	// where packets go.
-	secondNetwork = "10.99.77.0/24"
-	firstPort     = 20490
+	onSecond  = "on-second"
+	firstPort = 20490
 )
 
-// secondAddress has the same last byte as the node's first one.
+// secondNetworks are those that the nodes get beside the one that Kubernetes knows. They have it on the same card: what is tried is
+// where packets go.
+var secondNetworks = [2]string{"10.99.77.0/24", "fd00:10:99::/112"}
+
+// secondNetwork has the family of a node's first address.
+func secondNetwork(first string) netip.Prefix {
+	network := secondNetworks[0]
+	if netip.MustParseAddr(first).Is6() {
+		network = secondNetworks[1]
+	}
+	return netip.MustParsePrefix(network)
+}
+
+// secondAddress has the same last bytes as the node's first one: those that are the node's own part of it.
 func secondAddress(first string) string {
-	network := netip.MustParsePrefix(secondNetwork).Addr().As4()
-	network[3] = netip.MustParseAddr(first).As4()[3]
-	return netip.AddrFrom4(network).String()
+	network, own := secondNetwork(first), netip.MustParseAddr(first).AsSlice()
+	copy(own, network.Addr().AsSlice()[:network.Bits()/8])
+	address, _ := netip.AddrFromSlice(own)
+	return address.String()
 }
 
 // uplinkOf is the interface with an address, in a shell.
-const uplinkOf = "device=$(ip -o -4 addr | awk '$4 ~ /^%[1]s\\//{print $2; exit}'); test -n \"$device\" || exit 1; "
+const uplinkOf = "device=$(ip -o addr | awk '$4 ~ /^%[1]s\\//{print $2; exit}'); test -n \"$device\" || exit 1; "
 
 // Files go by the nodes' second network: the Services of data servers lead to addresses there that Kubernetes does not know.
 var _ = Describe("Data servers on the nodes' second network", Label("host-network"), Ordered, Serial, func() {
 	var directories []string
 	firsts := map[string]string{} // The nodes' first addresses, by name.
+	var network, rules string     // The second network, and the program of its family's packet filter.
 	onSecondNetwork := func(fs *v1alpha1.FileServer) {
-		fs.Spec.Network.HostNetwork = &v1alpha1.HostNetwork{FirstPort: firstPort, AddressesIn: []string{secondNetwork}}
-		fs.Spec.AdditionalNodeNetworks = []string{secondNetwork}
+		fs.Spec.Network.HostNetwork = &v1alpha1.HostNetwork{FirstPort: firstPort, AddressesIn: []string{network}}
 	}
 	address := func(ctx context.Context, node, what string) {
 		GinkgoHelper()
-		onNode(ctx, node, fmt.Sprintf(uplinkOf+`ip addr %[2]s %[3]s/24 dev "$device"`, firsts[node], what, secondAddress(firsts[node])))
+		onNode(ctx, node, fmt.Sprintf(uplinkOf+`ip addr %[2]s %[3]s dev "$device"`, firsts[node], what,
+			netip.PrefixFrom(netip.MustParseAddr(secondAddress(firsts[node])), netip.MustParsePrefix(network).Bits())))
 	}
 	// received is how many bytes came to the NFS port of a node's addresses since the last call.
 	received := func(ctx context.Context, node string) (first, second uint64) {
 		GinkgoHelper()
-		table := onNode(ctx, node, "iptables -w -nvxL INPUT && iptables -w -Z INPUT")
+		table := onNode(ctx, node, fmt.Sprintf("%[1]s -w -nvxL INPUT && %[1]s -w -Z INPUT", rules))
 		for line := range strings.Lines(table) {
-			// Packets, bytes, [target,] protocol, options, in, out, source, destination, and the match.
+			// Packets, bytes, [target,] protocol, [options,] in, out, source, destination, and the match.
 			fields := strings.Fields(line)
 			if !strings.Contains(line, fmt.Sprintf("dpt:%d", firstPort)) || len(fields) < 8 {
 				continue
@@ -74,7 +86,7 @@ var _ = Describe("Data servers on the nodes' second network", Label("host-networ
 	count := func(ctx context.Context, node, what string) {
 		GinkgoHelper()
 		for _, to := range []string{firsts[node], secondAddress(firsts[node])} {
-			onNode(ctx, node, fmt.Sprintf("iptables -w %s INPUT -d %s -p tcp --dport %d", what, to, firstPort))
+			onNode(ctx, node, fmt.Sprintf("%s -w %s INPUT -d %s -p tcp --dport %d", rules, what, to, firstPort))
 		}
 	}
 	// goes expects that all that came to data servers since the last look came to the second addresses of their nodes.
@@ -140,12 +152,20 @@ var _ = Describe("Data servers on the nodes' second network", Label("host-networ
 		Expect(c.Client.List(ctx, nodes)).To(Succeed())
 		for _, node := range nodes.Items {
 			for _, known := range node.Status.Addresses {
-				if known.Type == corev1.NodeInternalIP {
-					firsts[node.Name] = known.Address
+				if known.Type == corev1.NodeInternalIP && firsts[node.Name] == "" {
+					firsts[node.Name] = known.Address // The family of the cluster's Services comes first.
 				}
 			}
-			address(ctx, node.Name, "add")
-			count(ctx, node.Name, "-I")
+			network, rules = secondNetwork(firsts[node.Name]).String(), "iptables"
+			if strings.Contains(network, ":") {
+				rules = "ip6tables"
+			}
+		}
+		// First: of several IPv6 addresses on a card Linux takes the newest, so clients come from there at once.
+		changeFileServer(ctx, func(fs *v1alpha1.FileServer) { fs.Spec.AdditionalNodeNetworks = []string{network} })
+		for node := range firsts {
+			address(ctx, node, "add")
+			count(ctx, node, "-I")
 		}
 		DeferCleanup(func(ctx SpecContext) {
 			switched(ctx, func(fs *v1alpha1.FileServer) { fs.Spec.Network.HostNetwork = nil })
@@ -224,7 +244,7 @@ var _ = Describe("Data servers on the nodes' second network", Label("host-networ
 			func() {
 				defer address(context.WithoutCancel(ctx), pod.Spec.NodeName, "add")
 				Eventually(ctx, condition).WithTimeout(bound(time.Minute)).Should(SatisfyAll(
-					HavePrefix(v1alpha1.ReasonNodeAddressMissing), ContainSubstring("node %s has no address in %s", pod.Spec.NodeName, secondNetwork),
+					HavePrefix(v1alpha1.ReasonNodeAddressMissing), ContainSubstring("node %s has no address in %s", pod.Spec.NodeName, network),
 					ContainSubstring("spec.placement"), ContainSubstring("spec.network.hostNetwork.addressesIn")))
 			}()
 			Eventually(ctx, condition).WithTimeout(bound(time.Minute)).Should(HavePrefix(v1alpha1.ReasonReady))
