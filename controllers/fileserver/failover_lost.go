@@ -183,12 +183,13 @@ func renewalOf(lease *coordinationv1.Lease) (renewed time.Time, ahead time.Durat
 // maxLostAddresses is the schema's limit.
 const maxLostAddresses = 64
 
-// lostNodeAddresses are, by data server, the addresses of the node from which a failover took it, until clients have had a grace period since.
+// lostNodeAddresses are, by data server, the addresses of the node from which a failover took it, until clients have had a grace period since. They are
+// known from the pass on that deletes the lost pod: the next pod's ganesha takes them when it starts.
 func (o *observed) lostNodeAddresses() map[string][]netip.Addr {
 	lost := map[string][]netip.Addr{}
 	for name := range o.dataServers {
 		record := o.lastFailover(name)
-		isOver := record.FencedTime == nil || record.StoppedTime != nil || !o.areClientsLost(&record) ||
+		isOver := !o.isFenced(&record) || record.StoppedTime != nil || !o.areClientsLost(&record) ||
 			record.ServingTime != nil && !conditions.IsFalse(o.dataServers[name].Status.Conditions, internalv1.GraceEnded)
 		at := slices.IndexFunc(o.nodes, func(node corev1.Node) bool { return node.Name == record.NodeName })
 		if isOver || at < 0 {
@@ -203,6 +204,13 @@ func (o *observed) lostNodeAddresses() map[string][]netip.Addr {
 		lost[name] = addresses[:min(len(addresses), maxLostAddresses)]
 	}
 	return lost
+}
+
+// isFenced tells whether the data server of a failover can't write any more. The steward's answer is in the status only after the pass that deletes the pod.
+func (o *observed) isFenced(record *v1alpha1.ServerFailover) bool {
+	return record.FencedTime != nil || o.steward != nil && record.PodUID != "" && slices.ContainsFunc(fencesOf(o.steward), func(fence failover.Fence) bool {
+		return fence.PodUID == record.PodUID && !fence.Fenced.IsZero()
+	})
 }
 
 // areClientsLost tells whether clients on the node from which a failover took a data server are lost with it. A node whose kubelet works, or that

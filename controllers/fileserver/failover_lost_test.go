@@ -3,6 +3,7 @@ package fileserver
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -171,6 +172,28 @@ func TestClientsOfALostNodeAreNamedUntilGraceHasEnded(t *testing.T) {
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
+	}
+}
+
+// The next pod's ganesha takes them at its start, which can be before the pass after this one.
+func TestClientsOfALostNodeAreNamedInThePassThatDeletesItsPod(t *testing.T) {
+	o := lostNode()
+	o.now = at(11).Time
+	o.nodes[2].Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.2"}}
+	o.renewed["n2"] = at(-3).Time
+	o.fileServer.Status.Servers = []v1alpha1.FileServerServerStatus{{Name: "fs-2", LastFailover: v1alpha1.ServerFailover{
+		NodeName: "n2", PodUID: "uid-fs-2", SinceTime: at(0), DetectedTime: at(8),
+	}}}
+	o.steward.Spec.Fences = []internalv1.PodFence{{PodUID: "uid-fs-2", DataServerName: "fs-2", NodeName: "n2", SinceTime: at(0), RequestTime: at(8)}}
+	if got := o.lostNodeAddresses()["fs-2"]; len(got) > 0 {
+		t.Errorf("before the steward's answer: %v", got)
+	}
+	o.steward.Status.Fences = []internalv1.PodFenceAnswer{{PodUID: "uid-fs-2", RequestTime: at(8), Time: at(10)}}
+	if plan := failover.Decide(o.failoverInput()); len(plan.Delete) != 1 {
+		t.Fatalf("the pass does not delete the pod: %+v", plan)
+	}
+	if got := o.lostNodeAddresses()["fs-2"]; !slices.Equal(got, []netip.Addr{netip.MustParseAddr("10.0.0.2")}) {
+		t.Errorf("%v", got)
 	}
 }
 
