@@ -188,6 +188,8 @@ func (p *directoryPlan) place(o *observed, found inventory, above, paths []strin
 		switch {
 		// A client renames or removes the directory. Wait until its ShareDirectory is done.
 		case o.directories[assignment.Path] != nil:
+		case isBeingRemoved(o, assignment.Path):
+			p.left++ // The deletion's event causes another pass.
 		case isRetainedElsewhere(o, assignment.Path):
 			p.left++ // That one has the name and must be removed first.
 		case len(p.create) < createPerPass:

@@ -81,11 +81,11 @@ func takeInventory(o *observed) inventory {
 }
 
 // isLosing reports whether ShareDirectories that should exist are gone: some of an unchanged list whose directories all
-// had owners, or some of an unavailable data server, which can't have removed a directory. A client may have removed a
-// declared directory; another inventory does no harm.
+// had owners, or some of an unavailable data server, which can't have removed a directory. What clients have removed was not lost; if the operator
+// does not know of it, because it has started since, there is an inventory.
 func isLosing(o *observed) bool {
 	placed := meta.FindStatusCondition(o.share.Status.Conditions, v1alpha1.FileSharePlaced)
-	if placed != nil && placed.Status == metav1.ConditionTrue && placed.ObservedGeneration == o.share.Generation && needsPlacement(o) {
+	if placed != nil && placed.Status == metav1.ConditionTrue && placed.ObservedGeneration == o.share.Generation && missesDeclared(o) {
 		return true
 	}
 	if o.fileServer == nil {
@@ -108,6 +108,24 @@ func isLosing(o *observed) bool {
 		known := slices.ContainsFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == before.Name })
 		return known && now[before.Name] < ptr.Deref(before.Count, 0) && o.stateOf(before.Name).IsAway()
 	})
+}
+
+// missesDeclared reports whether a declared directory has no ShareDirectory, and no client has removed it.
+func missesDeclared(o *observed) bool {
+	if !needsPlacement(o) {
+		return false
+	}
+	paths, err := declaredPaths(o.share)
+	return err == nil && slices.ContainsFunc(paths, func(path string) bool {
+		_, removed := o.removed[path]
+		return o.directories[path] == nil && !removed
+	})
+}
+
+// isBeingRemoved reports whether it is not known yet that a client has removed a directory.
+func isBeingRemoved(o *observed, path string) bool {
+	over, removed := o.removed[path]
+	return removed && !over
 }
 
 func isIgnored(o *observed, server string) bool {

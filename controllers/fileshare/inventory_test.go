@@ -118,6 +118,26 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 			o.looked("fs-0", 1)
 			o.looked("fs-1", 1)
 		}, []string{waits}, "fs-0 (", 2},
+		"a client has removed it, and a server is away": {spread, func(o *observed) {
+			o.put("a", "fs-0", ready)
+			o.wasDone(1)
+			o.holds("fs-0", "fs-1")
+			goneAway(o, "fs-1")
+			o.removed = map[string]bool{"b": true}
+		}, []string{"create b fs-0"}, "", 1},
+		"a client removes it right now": {spread, func(o *observed) {
+			o.put("a", "fs-0", ready)
+			o.wasDone(1)
+			o.holds("fs-0", "fs-1")
+			o.removed = map[string]bool{"b": false}
+		}, nil, "", 1},
+		"a client has removed one, and the other is lost": {spread, func(o *observed) {
+			o.wasDone(1)
+			o.holds("fs-0", "fs-1")
+			o.looked("fs-0", 1)
+			o.looked("fs-1", 1)
+			o.removed = map[string]bool{"b": true}
+		}, []string{waits}, "fs-0 (", 2},
 		"after that one server was looked at again": {spread, func(o *observed) {
 			o.share.Status.InventoryGeneration = 2
 			o.holds("fs-0", "fs-1")

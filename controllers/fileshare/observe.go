@@ -44,6 +44,8 @@ type observed struct {
 	dataServers []internalv1.DataServer
 	// directories are those of the share, by path.
 	directories map[string]*internalv1.ShareDirectory
+	// removed are the declared paths without a ShareDirectory because clients have removed or renamed the directory. false: the end of that is not known yet.
+	removed map[string]bool
 	// others has the ShareDirectories of the FileServer's other shares, if the pass places directories.
 	others []*internalv1.ShareDirectory
 	// exports are those of the share, by data server.
@@ -208,7 +210,11 @@ func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error 
 			o.others = append(o.others, directory)
 		}
 	}
-	return r.readDirectories(ctx, o)
+	if err := r.readDirectories(ctx, o); err != nil {
+		return err
+	}
+	o.removed = r.removals.among(o)
+	return nil
 }
 
 // readDirectories reads the share's directories past the cache.

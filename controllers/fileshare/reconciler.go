@@ -37,8 +37,9 @@ type Reconciler struct {
 	// WatchNamespaces are the Kubernetes namespaces that the operator watches; none means all.
 	WatchNamespaces watched.Namespaces
 
-	ledger  ledger
-	digests digests
+	ledger   ledger
+	removals removals
+	digests  digests
 }
 
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch;patch

@@ -50,7 +50,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.sharesOfNamespace), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Watches(&internalv1.ShareExport{}, afterSettling()).
 		Watches(&internalv1.ShareStorage{}, afterSettling()).
-		Watches(&internalv1.ShareDirectory{}, afterSettling()).
+		Watches(&internalv1.ShareDirectory{}, r.directoryEvents()).
 		Watches(&internalv1.ShareSnapshot{}, handler.EnqueueRequestsFromMapFunc(shareOfSnapshot), builder.WithPredicates(snapshotGone)).
 		Watches(&v1alpha1.FileShareSnapshot{}, handler.EnqueueRequestsFromMapFunc(r.fromSnapshot)).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.waitingForClaim), builder.WithPredicates(claimGone)).
@@ -103,6 +103,25 @@ func (r *Reconciler) siblingEvents() handler.EventHandler {
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue queueOf) {
 			r.ledger.forget(client.ObjectKeyFromObject(e.Object), e.Object.GetUID())
 			enqueue(ctx, e.Object, queue)
+		},
+	}
+}
+
+// directoryEvents keeps what is known of removals, and then enqueues the share: a pass must find it there.
+func (r *Reconciler) directoryEvents() handler.EventHandler {
+	enqueue := afterSettling()
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue queueOf) {
+			r.removals.see(e.Object)
+			enqueue.Create(ctx, e, queue)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue queueOf) {
+			r.removals.see(e.ObjectNew)
+			enqueue.Update(ctx, e, queue)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue queueOf) {
+			r.removals.gone(e.Object, !e.DeleteStateUnknown)
+			enqueue.Delete(ctx, e, queue)
 		},
 	}
 }

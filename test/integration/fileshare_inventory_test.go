@@ -80,6 +80,31 @@ var _ = Describe("Before a directory gets an owner", func() {
 		}
 	})
 
+	It("nothing is looked for when a client has removed one that is declared", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 2)
+		create(builders.FileShare(namespace, "s", "fs").Directories("d{0..3}").Build())
+		readyShare(namespace, "s")
+		answers(namespace, "fs-1", false)
+		for path, directory := range directoriesOf(namespace, "s") {
+			if directory.Spec.DataServerRef.Name != "fs-0" {
+				continue
+			}
+			By("removing " + path)
+			before := directory.DeepCopy()
+			directory.Status.State = internalv1.DirectoryRemoving
+			Expect(admin.Status().Patch(ctx, &directory, client.MergeFrom(before))).To(Succeed())
+			Expect(admin.Delete(ctx, &directory)).To(Succeed())
+			Eventually(func() bool {
+				now, there := directoriesOf(namespace, "s")[path]
+				return there && now.UID != directory.UID
+			}, timeout).Should(BeTrue(), "it is declared, so it is made again")
+		}
+		share := exists(&v1alpha1.FileShare{}, namespace, "s")
+		Expect(share.Status.InventoryGeneration).To(BeNumerically("<", 2))
+		Expect(conditions.IsTrue(share.Status.Conditions, v1alpha1.FileShareInventoried)).To(BeTrue(), "mkdir waits for fs-1")
+	})
+
 	It("a Single share that is made again waits for the one data server that may have its data", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 2)
