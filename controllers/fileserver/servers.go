@@ -114,7 +114,8 @@ func (o *observed) waitsOf(name string) string {
 		if waits := o.podWaitsOf(name, pod); waits != "" && (!running || o.isNodeReady(pod.Spec.NodeName)) {
 			return waits
 		}
-		return unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.storage.IsPinned(name), o.mayFailOver && asksForFailover(o.fileServer))
+		return unreachableWaits(unreachable, pod.Spec.NodeName, o.nodes, o.storage.IsPinned(name), o.mayFailOver && asksForFailover(o.fileServer)) +
+			o.reachesNone(unreachable.SeenBy)
 	}
 	if o.stateOf(name) == fleet.Serving {
 		return ""
@@ -302,6 +303,26 @@ func unreachableWaits(unreachable internalv1.Unreachable, nodeName string, nodes
 	}
 	return fmt.Sprintf("%s; node %s is %s: it waits for that node, or, once the machine is known to be off, for you to let it start elsewhere: "+
 		"kubectl taint node %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", text, nodeName, nodeState(at), nodeName)
+}
+
+// reachesNone says that a namespace server reaches no data server, while all of them are ready in their pods: the fault may be on its side; "" if
+// that is not so.
+func (o *observed) reachesNone(reporter string) string {
+	at := slices.IndexFunc(o.namespacePods, func(p corev1.Pod) bool { return p.Name == reporter })
+	if at < 0 || len(o.dataServers) < 2 {
+		return ""
+	}
+	for name := range o.dataServers {
+		if pod := o.podOf(name); o.dataServers[name].Status.Unreachable.SeenBy != reporter || pod == nil || !podReady(pod) || !o.isNodeReady(pod.Spec.NodeName) {
+			return ""
+		}
+	}
+	node := o.namespacePods[at].Spec.NodeName
+	text := fmt.Sprintf("; all data servers are ready in their pods, and namespace server %s on node %s reaches none of them: look at the network of that node", reporter, node)
+	if network := o.fileServer.Spec.Network.HostNetwork; network != nil && len(network.AddressesIn) > 0 {
+		text += ", which must reach spec.network.hostNetwork.addressesIn, or keep namespace servers off it (spec.namespaceServers.placement)"
+	}
+	return text
 }
 
 func (o *observed) isNodeReady(name string) bool {

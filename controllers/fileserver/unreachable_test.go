@@ -1,6 +1,7 @@
 package fileserver
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend/volumes"
 	"github.com/howdah/howdah/internal/fleet"
 )
@@ -70,6 +72,52 @@ func TestADataServerThatDoesNotAnswerSaysWhereSinceWhenAndWhatItWaitsFor(t *test
 			state, waits := tc.o.stateOf("fs-1"), tc.o.waitsOf("fs-1")
 			if state != fleet.Unavailable || waits != tc.want {
 				t.Errorf("got %s %q\nwant Unavailable %q", state, waits, tc.want)
+			}
+		})
+	}
+}
+
+// A namespace server that is cut off itself calls all data servers silent. Who waits for that must learn where to look.
+func TestANamespaceServerThatReachesNoDataServerIsNamed(t *testing.T) {
+	pod := func(name, node string, ready corev1.ConditionStatus) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{NodeName: node}}
+		p.Status.Phase = corev1.PodRunning
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+		return p
+	}
+	const yes, no = corev1.ConditionTrue, corev1.ConditionFalse
+	const named = "; all data servers are ready in their pods, and namespace server fs-namespace-x on node n9 reaches none of them: look at the network of that node"
+	for name, tc := range map[string]struct {
+		seenBy  string
+		ready   corev1.ConditionStatus
+		network v1alpha1.Network
+		want    string
+	}{
+		"all of them": {"fs-namespace-x", yes, v1alpha1.Network{}, named},
+		"one of two":  {"", yes, v1alpha1.Network{}, ""},
+		"one of them has a pod that does not answer its kubelet": {"fs-namespace-x", no, v1alpha1.Network{}, ""},
+		"with networks of the nodes": {
+			"fs-namespace-x", yes,
+			v1alpha1.Network{HostNetwork: &v1alpha1.HostNetwork{AddressesIn: []string{"10.20.0.0/16"}}},
+			named + ", which must reach spec.network.hostNetwork.addressesIn, or keep namespace servers off it (spec.namespaceServers.placement)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observed{fileServer: &v1alpha1.FileServer{}, storage: &volumes.Storage{}, namespacePods: []corev1.Pod{pod("fs-namespace-x", "n9", yes)}}
+			o.fileServer.Spec.Network = tc.network
+			o.nodes = []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n2"}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: yes}}}}}
+			o.pods, o.dataServers = map[string]corev1.Pod{}, map[string]internalv1.DataServer{}
+			for server, seenBy := range map[string]string{"fs-0": "fs-namespace-x", "fs-1": tc.seenBy} {
+				dataServer := internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: server}}
+				if seenBy != "" {
+					dataServer.Status.Unreachable = internalv1.Unreachable{SinceTime: &metav1.Time{Time: noon}, SeenBy: seenBy}
+				}
+				o.dataServers[server], o.pods[server] = dataServer, pod(server, "n2", yes)
+			}
+			o.pods["fs-1"] = pod("fs-1", "n2", tc.ready)
+			waits := o.waitsOf("fs-0")
+			if !strings.HasSuffix(waits, tc.want) || strings.Contains(waits, "reaches none") != (tc.want != "") {
+				t.Errorf("got %q\nwant %q at the end", waits, tc.want)
 			}
 		})
 	}
