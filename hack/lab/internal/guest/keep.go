@@ -35,6 +35,7 @@ func Keep() error {
 			return err
 		}
 	}
+	go keepUplink(config)
 	listener, err := net.Listen("tcp", ":"+strconv.Itoa(plan.AgentPort))
 	if err != nil {
 		return err
