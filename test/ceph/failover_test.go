@@ -148,13 +148,19 @@ var _ = Describe("A data server in Ceph whose node loses its power, with failove
 		Eventually(ctx, func(ctx context.Context) *metav1.Time { return server(ctx, target).LastFailover.ServingTime }).
 			WithTimeout(3 * time.Minute).ShouldNot(BeNil())
 		record := server(ctx, target).LastFailover
-		// The client on the lost node does not come to reclaim.
+		// The client on the lost node does not come to reclaim. Without knowing so, the next pod would give it as long again as the outage was.
+		object := &internalv1.DataServer{}
 		Eventually(ctx, func(ctx context.Context) (bool, error) {
-			object := &internalv1.DataServer{}
 			err := c.Get(ctx, target, object)
 			return meta.IsStatusConditionTrue(object.Status.Conditions, internalv1.GraceEnded), err
-		}).WithTimeout(30 * time.Second).Should(BeTrue())
+		}).WithTimeout(2 * time.Minute).Should(BeTrue())
 		AddReportEntry("from the cut until grace has ended, with a client on the lost node", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
+		next := &corev1.Pod{}
+		Expect(c.Get(ctx, target, next)).To(Succeed())
+		ended := meta.FindStatusCondition(object.Status.Conditions, internalv1.GraceEnded).LastTransitionTime
+		inGrace := ended.Sub(next.Status.ContainerStatuses[0].State.Running.StartedAt.Time)
+		AddReportEntry("from the next pod's start until grace has ended", inGrace.String(), ReportEntryVisibilityAlways)
+		Expect(inGrace).To(BeNumerically("<=", time.Duration(object.Spec.GraceSeconds)*time.Second+10*time.Second), "grace is longer for the lost client")
 		time.Sleep(30 * time.Second) // Leases are over.
 		result, err := running.Stop(ctx)
 		Expect(err).NotTo(HaveOccurred())
