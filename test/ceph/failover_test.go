@@ -3,6 +3,7 @@ package ceph
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -123,6 +124,16 @@ var _ = Describe("A data server in Ceph whose node loses its power, with failove
 			Name: gone, Claims: map[string]string{mountPoint: share}, NodeSelector: map[string]string{corev1.LabelHostname: lost},
 		})).To(Succeed())
 		Expect(c.WaitPodReady(ctx, gone)).To(Succeed())
+		// It comes to the data server of its own node from the address of the node's bridge to pods. The lab's nodes do not have their ranges of
+		// pods in the API, as kubeadm's have, so Howdah can't know that address.
+		for _, p := range podsOf(ctx, naming.SelectDataServers(name)) {
+			if p.Spec.NodeName == lost {
+				pods, err := netip.MustParseAddr(p.Status.PodIP).Prefix(24)
+				Expect(err).NotTo(HaveOccurred())
+				output, err := c.Kubectl(ctx, "patch", "node", lost, "--type=merge", "--patch", fmt.Sprintf(`{"spec":{"podCIDR":%[1]q,"podCIDRs":[%[1]q]}}`, pods))
+				Expect(err).NotTo(HaveOccurred(), output)
+			}
+		}
 		output, err = c.Shell(ctx, gone, "for d in "+mountPoint+"/d*; do echo here >$d/of-the-lost-node; done")
 		Expect(err).NotTo(HaveOccurred(), output)
 	}, NodeTimeout(limit))
@@ -160,7 +171,7 @@ var _ = Describe("A data server in Ceph whose node loses its power, with failove
 		ended := meta.FindStatusCondition(object.Status.Conditions, internalv1.GraceEnded).LastTransitionTime
 		inGrace := ended.Sub(next.Status.ContainerStatuses[0].State.Running.StartedAt.Time)
 		AddReportEntry("from the next pod's start until grace has ended", inGrace.String(), ReportEntryVisibilityAlways)
-		Expect(inGrace).To(BeNumerically("<=", time.Duration(object.Spec.GraceSeconds)*time.Second+10*time.Second), "grace is longer for the lost client")
+		Expect(inGrace).To(BeNumerically("<=", time.Duration(object.Spec.GraceSeconds)*time.Second+30*time.Second), "grace is longer for the lost client")
 		time.Sleep(30 * time.Second) // Leases are over.
 		result, err := running.Stop(ctx)
 		Expect(err).NotTo(HaveOccurred())
