@@ -115,8 +115,10 @@ func thousandShares(t *testing.T) {
 		want.Removals = nil
 		want.Exports = append(slices.Clone(want.Exports), dataservertest.ShareSpec("broken"), dataservertest.ShareSpec("sound"))
 	})
-	s.await("the share beside a broken one to be served", func(status dataservertest.Reported) bool { return idsOf(status, "sound") != nil })
-	reported, _ := s.status.Get()
+	// The statuses of the exports are written before that of the DataServer.
+	reported := s.await("the share beside a broken one to be served", func(status dataservertest.Reported) bool {
+		return idsOf(status, "sound") != nil && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady).Reason == internalv1.ReasonExportsFailing
+	})
 	ready := meta.FindStatusCondition(reported.Conditions, v1alpha1.ConditionReady)
 	if ready.Status != "True" || ready.Reason != internalv1.ReasonExportsFailing || !strings.Contains(ready.Message, "share broken") {
 		t.Errorf("the server says %+v", ready)
