@@ -116,6 +116,7 @@ func TestTheAPIRefusesAnotherIdentity(t *testing.T) {
 	w := newWorld(t, 1)
 	w.share("data", 1)
 	want(t, "mkdir", nfsv4.NFS4_OK, boot(t, w.serve("a").address).mkdir(user, "/data/d"))
+	w.eventually("the ShareDirectory is Ready", func() bool { return w.directory("data", "d").State() == internalv1.DirectoryReady }) // It is written behind the answer.
 	o := w.directory("data", "d")
 	o.Spec.Identity = "0123456789abcdef"
 	if err := w.api.Update(t.Context(), o); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "file handles") {
