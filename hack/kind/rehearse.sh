@@ -41,6 +41,8 @@ grep -q wroker <<<"$output" || fail "kind refuses a spoilt configuration for ano
 if output=$(kind create cluster --name "$cluster" --config hack/kind/kind-config.yaml 2>&1); then fail "kind made a cluster without an engine"; fi
 grep -q 'Preparing nodes' <<<"$output" || fail "kind does not get as far as to make nodes: $output"
 for role in control-plane worker worker2 worker3; do
+  # kind asks for all nodes at once, and ends when the first is refused: the others may be a moment later.
+  for _ in {1..50}; do ! grep -q "^docker run --name $cluster-$role " "$scratch/calls" || break; sleep 0.2; done
   grep -q "^docker run --name $cluster-$role " "$scratch/calls" || fail "kind does not ask for the node $cluster-$role: $(cut -c1-200 "$scratch/calls")"
 done
 
