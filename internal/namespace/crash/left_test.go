@@ -3,14 +3,13 @@ package crash
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
 // runOnce is one request whose client goes away before it has an answer, and asks for nothing more.
-func (s *scenario) runOnce(t *testing.T, cutting func(step int, p *process, what string) mode) (wrong []string, steps int, trail []string) {
+func (s *scenario) runOnce(t *testing.T, cutting cutter) (wrong []string, steps int, trail []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1, s.before)
 		w.data.stays = s.stays
@@ -49,24 +48,10 @@ func TestWhatIsCutIsDoneOrNotDoneThoughItsClientHasGone(t *testing.T) {
 	for name, s := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			_, steps, _ := s.runOnce(t, func(int, *process, string) mode { return fine })
-			for step := 1; step <= steps; step++ {
-				for _, m := range modes {
-					var what string
-					wrong, _, trail := s.runOnce(t, func(at int, _ *process, call string) mode {
-						if at != step {
-							return fine
-						}
-						what = call
-						return m
-					})
-					if len(wrong) > 0 {
-						t.Errorf("%q (call %d) %s: %s", what, step, m, strings.Join(wrong, "; "))
-						if testing.Verbose() {
-							t.Log("\n" + strings.Join(trail, "\n"))
-						}
-					}
-				}
-			}
+			cutEach(t, steps, func(cutting cutter) ([]string, []string) {
+				wrong, _, trail := s.runOnce(t, cutting)
+				return wrong, trail
+			})
 		})
 	}
 }

@@ -172,6 +172,32 @@ func (s *scenario) judge(got answer, left layout) []string {
 	return wrong
 }
 
+// cutter says how a call of a process is cut.
+type cutter = func(step int, p *process, what string) mode
+
+// cutEach runs a scenario once for each of its calls and each way to cut it.
+func cutEach(t *testing.T, steps int, run func(cutter) (wrong, trail []string)) {
+	t.Helper()
+	for step := 1; step <= steps; step++ {
+		for _, m := range modes {
+			var what string
+			wrong, trail := run(func(at int, _ *process, call string) mode {
+				if at != step {
+					return fine
+				}
+				what = call
+				return m
+			})
+			if len(wrong) > 0 {
+				t.Errorf("%q (call %d) %s: %s", what, step, m, strings.Join(wrong, "; "))
+				if testing.Verbose() {
+					t.Log("\n" + strings.Join(trail, "\n"))
+				}
+			}
+		}
+	}
+}
+
 func TestWhatIsCutAtAnyCallIsDoneOrNotDone(t *testing.T) {
 	for name, s := range scenarios {
 		t.Run(name, func(t *testing.T) {
@@ -179,24 +205,10 @@ func TestWhatIsCutAtAnyCallIsDoneOrNotDone(t *testing.T) {
 			if len(wrong) > 0 {
 				t.Fatalf("without any cut: %s\n%s", strings.Join(wrong, "; "), strings.Join(trail, "\n"))
 			}
-			for step := 1; step <= steps; step++ {
-				for _, m := range modes {
-					var what string
-					wrong, _, trail := s.run(t, 1, func(at int, p *process, call string) mode {
-						if at != step {
-							return fine
-						}
-						what = call
-						return m
-					})
-					if len(wrong) > 0 {
-						t.Errorf("%q (call %d) %s: %s", what, step, m, strings.Join(wrong, "; "))
-						if testing.Verbose() {
-							t.Log("\n" + strings.Join(trail, "\n"))
-						}
-					}
-				}
-			}
+			cutEach(t, steps, func(cutting cutter) ([]string, []string) {
+				wrong, _, trail := s.run(t, 1, cutting)
+				return wrong, trail
+			})
 			t.Logf("%d calls, %d schedules", steps, steps*len(modes))
 		})
 	}
