@@ -22,6 +22,9 @@ import (
 	"github.com/howdah/howdah/test/cluster"
 )
 
+// afterCutGoal is how long clients may wait after a cut: libcephfs tries to connect every 15 s at the least.
+const afterCutGoal = 20 * time.Second
+
 // cutFor is how long the network is cut. Ceph ends the sessions of clients that were away for five minutes;
 // HOWDAH_E2E_CUT=330s tests that case.
 func cutFor() time.Duration {
@@ -451,6 +454,9 @@ var _ = Describe("A FileServer whose Ceph fails", Ordered, ContinueOnFailure, La
 		})
 		if long < 4*time.Minute {
 			Expect(errorsOf(felt[throughB])).To(BeZero())
+			for _, f := range felt[throughB] {
+				within(run+": longest wait through Howdah", max(f.write, f.make), long+afterCutGoal, 0)
+			}
 		}
 	}, SpecTimeout(limit+5*time.Minute))
 })
