@@ -248,6 +248,9 @@ const (
 	// ReasonDirectoriesMissing: directories are no longer on their owners. The message says which, since when, and what
 	// to do.
 	ReasonDirectoriesMissing = "DirectoriesMissing"
+	// ReasonDirectoriesElsewhere: directories are no longer on their owners, and another data server or volume has some of
+	// them. The message says which, and what to do.
+	ReasonDirectoriesElsewhere = "DirectoriesElsewhere"
 	// ReasonDirectoriesPending: some directories do not yet exist on their owners.
 	ReasonDirectoriesPending = "DirectoriesPending"
 	// ReasonQuotaUnsupported: the storage can't enforce spec.quota. The share is served without a quota. The message
@@ -373,6 +376,7 @@ var needsUser = map[string]bool{
 	ReasonDeadlineExceeded:          true,
 	ReasonDataOfDeletedNamespace:    true,
 	ReasonDirectoriesMissing:        true,
+	ReasonDirectoriesElsewhere:      true,
 }
 
 // NeedsUser reports whether a condition with this reason stays not True until the user acts.

@@ -37,6 +37,8 @@ type inventory struct {
 	// misplaced has some places of data that clients don't see; misplacedCount is their number.
 	misplaced      []string
 	misplacedCount int
+	// elsewhere has some places of directories that their owners do not have.
+	elsewhere []string
 	// skipped has some directories that can't have a ShareDirectory; skippedCount is their number.
 	skipped      []string
 	skippedCount int
@@ -171,7 +173,7 @@ func (i *inventory) findMisplaced(o *observed) {
 	for _, export := range inventoriedExports(o) {
 		server := export.Spec.DataServerRef.Name
 		for _, copied := range export.Status.Inventory.Misplaced {
-			i.misplaced = append(i.misplaced, placeOf(o, server, ptr.Deref(copied.Volume, 0), copied.Path))
+			i.addMisplaced(o, copied.Path, placement.Owner{Server: server, Volume: ptr.Deref(copied.Volume, 0)})
 		}
 		i.misplacedCount += int(ptr.Deref(export.Status.Inventory.MisplacedCount, 0))
 		for _, left := range export.Status.Inventory.Skipped {
@@ -179,16 +181,43 @@ func (i *inventory) findMisplaced(o *observed) {
 		}
 		i.skippedCount += int(ptr.Deref(export.Status.Inventory.SkippedCount, 0))
 	}
-	root := o.directories[tree.RootPath]
-	if o.share.Spec.Layout != v1alpha1.LayoutSingle || root == nil || ownerOf(root) == nil {
+	for _, owner := range misplacedRoots(o) {
+		i.addMisplaced(o, tree.RootPath, owner)
+		i.misplacedCount++
+	}
+}
+
+// addMisplaced adds a directory that lies on another volume than its owner's.
+func (i *inventory) addMisplaced(o *observed, path string, at placement.Owner) {
+	place := placeOf(o, at.Server, at.Volume, path)
+	if owned := o.directories[path]; owned != nil && owned.State() == internalv1.DirectoryMissing {
+		i.elsewhere = append(i.elsewhere, place)
 		return
 	}
-	for _, owner := range occupied(o) {
-		if owner != *ownerOf(root) {
-			i.misplaced = append(i.misplaced, placeOf(o, owner.Server, owner.Volume, ""))
-			i.misplacedCount++
+	i.misplaced = append(i.misplaced, place)
+}
+
+// misplacedRoots are the volumes with data of a Single share that do not own it.
+func misplacedRoots(o *observed) []placement.Owner {
+	root := o.directories[tree.RootPath]
+	if o.share.Spec.Layout != v1alpha1.LayoutSingle || root == nil || ownerOf(root) == nil {
+		return nil
+	}
+	return slices.DeleteFunc(occupied(o), func(owner placement.Owner) bool { return owner == *ownerOf(root) })
+}
+
+// placesElsewhere are, by path, where directories lie that have another owner.
+func placesElsewhere(o *observed) map[string]string {
+	places := map[string]string{}
+	for _, export := range inventoriedExports(o) {
+		for _, copied := range export.Status.Inventory.Misplaced {
+			places[copied.Path] = placeOf(o, export.Spec.DataServerRef.Name, ptr.Deref(copied.Volume, 0), copied.Path)
 		}
 	}
+	for _, owner := range misplacedRoots(o) {
+		places[tree.RootPath] = placeOf(o, owner.Server, owner.Volume, tree.RootPath)
+	}
+	return places
 }
 
 // inventoriedExports returns the exports with an inventory of this share, in the order of their servers.
@@ -229,6 +258,9 @@ func inventoriedCondition(found inventory) metav1.Condition {
 			"; if one never comes back, name it in spec.ignoreDataOn")
 	case !found.complete:
 		return conditions.False(kind, v1alpha1.ReasonInventoryPending, waitForInventory(found))
+	case len(found.elsewhere) > 0:
+		return conditions.True(kind, v1alpha1.ReasonDirectoriesElsewhere, "the owners of these directories do not have them, and others do: "+
+			conditions.List(found.elsewhere, maxNamed)+". Remove nothing there: condition "+v1alpha1.FileShareJunctionsResolved+" has what to do")
 	case found.misplacedCount > 0:
 		text := conditions.List(found.misplaced, maxNamed)
 		if more := found.misplacedCount - len(found.misplaced); more > 0 {

@@ -212,6 +212,12 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 				i.MisplacedCount = ptr.To(int32(1))
 			})
 		}, nil, "fs-1:/volumes/3/s/a", 1},
+		"a directory is on another server than its owner, which does not have it": {spread, func(o *observed) {
+			o.put("a", "fs-0", internalv1.DirectoryMissing, missed("00000000000000aa"))
+			o.put("b", "fs-0", ready)
+			o.wasDone(1)
+			o.looked("fs-1", 1, hasCopies("a"))
+		}, nil, "others do: fs-1:/volumes/0/s/a. Remove nothing there: condition JunctionsResolved", 1},
 		"a directory can't be recorded": {spread, func(o *observed) {
 			o.put("a", "fs-0", ready)
 			o.put("b", "fs-0", ready)

@@ -6,7 +6,10 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
@@ -14,33 +17,60 @@ import (
 // maxLossesNamed is how many losses a message names.
 const maxLossesNamed = 64
 
-// describeMissing returns which directories are not on their data servers, since when, and what to do; "" if none is
-// missing.
-func describeMissing(o *observed, owned int) string {
-	var missing []string
-	losses := map[string]bool{}
+// missing are the directories of a share that are not on their data servers, which had them.
+type missing struct {
+	// directories are described for messages.
+	directories []string
+	// elsewhere are the ShareDirectories of those that another data server or volume has.
+	elsewhere []string
+	// losses are the IDs of the others.
+	losses map[string]bool
+}
+
+// findMissing looks for directories that are not on their data servers, there and in the inventories of the others.
+func findMissing(o *observed) missing {
+	found := missing{losses: map[string]bool{}}
+	places := placesElsewhere(o)
 	for _, path := range slices.SortedFunc(maps.Keys(o.directories), byNumber) {
 		directory := o.directories[path]
 		if directory.State() != internalv1.DirectoryMissing || directory.Status.LossID == "" {
 			continue
 		}
-		what := fmt.Sprintf("%q", path)
+		text := fmt.Sprintf("%q", path)
 		if path == tree.RootPath {
-			what = "the share's root"
+			text = "the share's root"
 		}
-		since := ""
+		text += " on " + directory.Spec.DataServerRef.Name
 		if at := directory.Status.MissingTime; at != nil {
-			since = ", since " + at.UTC().Format(time.RFC3339)
+			text += ", since " + at.UTC().Format(time.RFC3339)
 		}
-		missing = append(missing, fmt.Sprintf("%s on %s%s", what, directory.Spec.DataServerRef.Name, since))
-		losses[directory.Status.LossID] = true
+		if place := places[path]; place != "" {
+			text += ", found at " + place
+			found.elsewhere = append(found.elsewhere, directory.Namespace+"/"+directory.Name)
+		} else {
+			found.losses[directory.Status.LossID] = true
+		}
+		found.directories = append(found.directories, text)
 	}
-	if len(missing) == 0 {
-		return ""
+	return found
+}
+
+// condition returns what to do about missing directories. Those that another data server has are lost only if the user believes it: after a restore of
+// the API from an older backup, what was found is the data.
+func (m missing) condition(kind string, owned int) metav1.Condition {
+	text := fmt.Sprintf("%d of %s are not on their data servers, which had them: %s. Clients that enter them wait", len(m.directories), plural(owned, "directory"),
+		conditions.List(m.directories, maxNamed))
+	reason := v1alpha1.ReasonDirectoriesMissing
+	if len(m.elsewhere) > 0 {
+		reason = v1alpha1.ReasonDirectoriesElsewhere
+		text += ". Look at what was found. If it is the data, as after a restore of the API from an older backup, delete ShareDirectory " +
+			conditions.List(m.elsewhere, maxNamed) + ": it is written again with that place, within two minutes. If not, bring the volume back that had it"
 	}
-	return fmt.Sprintf("%d of %s are not on their data servers, which had them: %s. Clients that enter them wait. Bring them back (the volume, or a restored copy of it): "+
-		"they are found within a minute or two. Or give them up: remove them with rmdir, or add to spec.acceptedLosses %s, and declared ones are made again, empty, and others leave the share",
-		len(missing), plural(owned, "directory"), conditions.List(missing, maxNamed), conditions.List(slices.Sorted(maps.Keys(losses)), maxLossesNamed))
+	if len(m.losses) > 0 {
+		text += ". Bring back what was found nowhere (the volume, or a restored copy of it): it is found within a minute or two. Or give it up: remove it with rmdir, or add to " +
+			"spec.acceptedLosses " + conditions.List(slices.Sorted(maps.Keys(m.losses)), maxLossesNamed) + ", and declared directories are made again, empty, and others leave the share"
+	}
+	return conditions.False(kind, reason, text)
 }
 
 // describeOwner formats a data server for messages. A server that does not exist belonged to an earlier FileServer of

@@ -10,6 +10,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
+	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -18,6 +19,16 @@ func missed(loss string) func(*internalv1.ShareDirectory) {
 		if d.Status.LossID = loss; loss != "" {
 			d.Status.MissingTime = ptr.To(metav1.NewTime(decideTime))
 		}
+	}
+}
+
+// hasCopies are directories that another data server should have.
+func hasCopies(paths ...string) func(*internalv1.ShareInventory) {
+	return func(i *internalv1.ShareInventory) {
+		for _, path := range paths {
+			i.Misplaced = append(i.Misplaced, internalv1.MisplacedDirectory{Volume: ptr.To(int32(0)), Path: path})
+		}
+		i.MisplacedCount = ptr.To(int32(len(paths)))
 	}
 }
 
@@ -47,6 +58,38 @@ func TestAShareWithMissingDirectoriesSaysSo(t *testing.T) {
 			func(o *observed) { o.put(tree.RootPath, "fs-0", missing, missed(one)) }, v1alpha1.ReasonDirectoriesMissing,
 			[]string{"the share's root on fs-0"},
 		},
+		"one is on another data server, as after a restored backup": {
+			func(o *observed) {
+				o.put("a", "fs-0", missing, missed(one))
+				o.looked("fs-1", 1, hasCopies("a"))
+			}, v1alpha1.ReasonDirectoriesElsewhere,
+			[]string{
+				`"a" on fs-0, since `, "found at fs-1:/volumes/0/s/a", "delete ShareDirectory ns/" + naming.Directory("fs", "s", "a"),
+				"!acceptedLosses", "!rmdir",
+			},
+		},
+		"one is elsewhere, and another is lost": {
+			func(o *observed) {
+				o.put("a", "fs-0", missing, missed(one))
+				o.put("b", "fs-0", missing, missed(two))
+				o.looked("fs-1", 1, hasCopies("a"))
+			}, v1alpha1.ReasonDirectoriesElsewhere,
+			[]string{"found at fs-1:/volumes/0/s/a", "delete ShareDirectory ns/", "spec.acceptedLosses " + two + ","},
+		},
+		"the root of a Single share is on another data server": {
+			func(o *observed) {
+				o.share.Spec.Layout = v1alpha1.LayoutSingle
+				o.put(tree.RootPath, "fs-0", missing, missed(one))
+				o.looked("fs-1", 1, onVolume(0))
+			}, v1alpha1.ReasonDirectoriesElsewhere,
+			[]string{"the share's root on fs-0, since ", "found at fs-1:/volumes/0/s. ", "!acceptedLosses"},
+		},
+		"a copy of what is there": {
+			func(o *observed) {
+				o.put("a", "fs-0", ready)
+				o.looked("fs-1", 1, hasCopies("a"))
+			}, v1alpha1.ReasonReady, []string{"!fs-1"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := passOf(builders.FileShare("ns", "s", "fs").Created(decideTime).Build())
@@ -56,8 +99,8 @@ func TestAShareWithMissingDirectoriesSaysSo(t *testing.T) {
 				t.Errorf("reason %s: %s", c.Reason, c.Message)
 			}
 			for _, part := range tc.parts {
-				if !strings.Contains(c.Message, part) {
-					t.Errorf("%q does not say %q", c.Message, part)
+				if text, unwanted := strings.CutPrefix(part, "!"); strings.Contains(c.Message, text) == unwanted {
+					t.Errorf("%q: %q is there: %v", c.Message, text, unwanted)
 				}
 			}
 		})

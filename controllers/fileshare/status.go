@@ -244,8 +244,8 @@ func junctionsCondition(o *observed, plan directoryPlan) metav1.Condition {
 			missing = append(missing, fmt.Sprintf("%q on %s", directory.Spec.Path, directory.Spec.DataServerRef.Name))
 		}
 	}
-	if lost := describeMissing(o, owned); lost != "" {
-		return conditions.False(kind, v1alpha1.ReasonDirectoriesMissing, lost)
+	if lost := findMissing(o); len(lost.directories) > 0 {
+		return lost.condition(kind, owned)
 	}
 	switch {
 	case len(missing) > 0:

@@ -165,5 +165,14 @@ var _ = Describe("Before a directory gets an owner", func() {
 			To(ContainSubstring("fs-1:/volumes/0/s/d0"))
 		Expect(expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonDataMisplaced)).
 			To(ContainSubstring("fs-1:/volumes/0/s/d0"))
+
+		By("its owner having it no more, it is not a copy")
+		d0 := directoriesOf(namespace, "s")["d0"]
+		d0.Status.State, d0.Status.LossID, d0.Status.MissingTime = internalv1.DirectoryMissing, "00000000000000aa", ptr.To(metav1.Now())
+		Expect(admin.Status().Update(ctx, &d0)).To(Succeed())
+		Expect(expectShare(namespace, "s", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonDirectoriesElsewhere)).
+			To(And(ContainSubstring("found at fs-1:/volumes/0/s/d0"), ContainSubstring("delete ShareDirectory "+namespace+"/"+d0.Name)))
+		Expect(expectShare(namespace, "s", v1alpha1.FileShareInventoried, metav1.ConditionTrue, v1alpha1.ReasonDirectoriesElsewhere)).
+			To(ContainSubstring("Remove nothing there"))
 	})
 })

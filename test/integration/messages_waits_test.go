@@ -329,6 +329,7 @@ var withoutRow = map[string]string{
 	v1alpha1.ReasonNamespaceNotWatched:     "needs an operator of some namespaces (test/install)",
 	v1alpha1.ReasonDataOfDeletedNamespace:  "needs a namespace that was deleted (tenants_test.go)",
 	v1alpha1.ReasonDirectoriesMissing:      "needs a directory that was there (missing_test.go)",
+	v1alpha1.ReasonDirectoriesElsewhere:    "needs a directory that was moved after the backup (missing_test.go)",
 	v1alpha1.ReasonDirectoriesSkipped:      "needs a path of 1,025 characters on a volume (inventory_test.go)",
 	v1alpha1.ReasonClockSkewed:             "needs a clock that is wrong (clocks_test.go)",
 	v1alpha1.ReasonFileServerNotReady:      "passes when there is a data server (decide_test.go)",

@@ -267,12 +267,13 @@ func (k *Leader) DirectoryLost(r *tree.Directory) {
 }
 
 // DirectoryRestored must be called when a ShareDirectory is of an older backup than what was known. If the directory had moved since, it is where it was
-// last: that data server is looked at, so that the share says so.
+// last. Both data servers are looked at, so that the share says that it is missing here and found there.
 func (k *Leader) DirectoryRestored(before *tree.Directory, now *internalv1.ShareDirectory) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.queue != nil && before.Server != "" && before.Server != now.Spec.DataServerRef.Name {
 		k.queue.AddAfter(task{share: before.Share, server: before.Server}, lostPause)
+		k.queue.AddAfter(task{share: before.Share, server: now.Spec.DataServerRef.Name}, lostPause)
 	}
 }
 

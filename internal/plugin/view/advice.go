@@ -79,6 +79,8 @@ var advice = map[string]string{
 	v1alpha1.ReasonExportsPending:         "",
 	v1alpha1.ReasonDirectoriesMissing: "Restore the volume that had these directories, or a backup of it. To give them up, list them in spec.acceptedLosses: their data is then gone for clients, and declared directories are made again, empty. " +
 		"See docs/kinds/fileshare.md#missing-directories.",
+	v1alpha1.ReasonDirectoriesElsewhere: "Remove nothing on the data servers. After a restore of the API from an older backup, delete the ShareDirectories that the message names; they are written again by themselves. " +
+		"See docs/kinds/fileshare.md#missing-directories.",
 	v1alpha1.ReasonDirectoriesPending: "",
 	v1alpha1.ReasonQuotaUnsupported:   "The share is served without a quota and can fill the storage. See docs/kinds/fileshare.md#quota.",
 	v1alpha1.ReasonQuotaBelowUse:      "The quota is lowered by itself as soon as the share's files take less. To keep the old quota, set spec.quota.size to it.",
