@@ -83,7 +83,7 @@ func Inside(t *testing.T) bool {
 		t.Skip(reason)
 	}
 	// Not t.TempDir: ganesha does not export file systems of type tmpfs, which /tmp may be.
-	scratch, err := os.MkdirTemp("/var/tmp", "howdah-ganesha-")
+	scratch, lock, err := newScratch("/var/tmp")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +91,7 @@ func Inside(t *testing.T) bool {
 		if err := os.RemoveAll(scratch); err != nil {
 			t.Errorf("cleaning up: %v", err)
 		}
+		_ = lock.Close()
 	})
 	self, err := os.Executable()
 	if err != nil {
