@@ -25,6 +25,8 @@ const (
 
 	// share has the files that are attacked, elsewhere is the guest's, quiet is the bystander's alone.
 	share, elsewhere, quiet = "share", "elsewhere", "quiet"
+	// awaited is an export of the same files as elsewhere that was served once, and has been left out since: its clients wait.
+	awaited = "awaited"
 )
 
 var shares = []string{share, elsewhere, quiet}
@@ -71,7 +73,7 @@ func begin(t testing.TB) *world {
 	}
 	w := &world{
 		t: t, storage: stored, handles: map[string][]byte{}, paths: slices.Clone(knownPaths),
-		names: []string{"file", "made", "link", "fifo", "dir", "sub", "..", ".", "", "a\x00b", "user.x"},
+		names: []string{"file", "made", "link", "fifo", "dir", "sub", awaited, "..", ".", "", "a\x00b", "user.x"},
 	}
 	snapshot, err := stored.snapshot(t.Context())
 	must(t, err)
@@ -85,18 +87,31 @@ func begin(t testing.TB) *world {
 				realtest.Client(ganesha.ReadOnly, ganesha.SquashNone, readOnly)),
 			export(2, elsewhere, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, readWrite, guest)),
 			export(3, quiet, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, bystander)),
+			{ID: 4, Path: elsewhere, Pseudo: "/" + awaited, Clients: []ganesha.Client{realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, readWrite, guest)}},
 		},
 	}
 	stored.complete(&config)
+	// Handles outlive a server. Of a share that is left out, clients have none but from before.
+	before := realtest.Start(t, config)
+	w.learn(awaited, awaited+"/dir", awaited+"/dir/file")
+	before.Stop()
+	config.Exports[3].Awaited = true
 	w.server = realtest.Start(t, config)
+	w.learn(append(slices.Clone(w.paths), "share/dir/device", "share/dir/secret")...)
+	w.paths = append(w.paths, awaited, awaited+"/dir", awaited+"/dir/file")
+	return w
+}
+
+// learn looks paths up, for their handles.
+func (w *world) learn(paths ...string) {
+	w.t.Helper()
 	s, err := login(readWrite, 1, 0, "the one who looks up")
-	must(t, err)
-	for _, path := range append(slices.Clone(w.paths), "share/dir/device", "share/dir/secret") {
+	must(w.t, err)
+	for _, path := range paths {
 		w.handles[path], err = s.handle(strings.Split(path, "/")...)
-		must(t, err)
+		must(w.t, err)
 	}
 	s.leave()
-	return w
 }
 
 func must(t testing.TB, err error) {
