@@ -115,7 +115,7 @@ func (p *movePlan) copies(o *observed, live, still map[string]bool, asked map[in
 		taking[move.Target.DataServerRef.Name]++
 		p.step(o, directory, wanted, o.isBlocked(directory, live, still))
 		if move.IsFrozen() || move.Step == internalv1.MoveCopying {
-			p.next = requeue.Soonest(p.next, moving.Again(*move, o.now))
+			p.next = requeue.Soonest(p.next, moving.Again(*move, movedTime(directory), o.now))
 		}
 	}
 	candidates := p.changes
@@ -151,7 +151,7 @@ func (p *movePlan) begin(o *observed, candidate directoryMove) {
 func (p *movePlan) step(o *observed, directory *internalv1.ShareDirectory, wanted, blocked bool) {
 	move := directory.Spec.Move
 	next, outcome := moving.Next(move, moving.Input{
-		Wanted: wanted, Blocked: blocked, Suspended: o.isSuspended(), Now: o.now,
+		Wanted: wanted, Blocked: blocked, Suspended: o.isSuspended(), Moved: movedTime(directory), Now: o.now,
 		Source: o.reportOf(&move, move.Source.DataServerRef.Name).MoveReport, Target: o.reportOf(&move, move.Target.DataServerRef.Name).MoveReport,
 	})
 	if outcome == moving.Stay {
@@ -168,6 +168,7 @@ func (p *movePlan) step(o *observed, directory *internalv1.ShareDirectory, wante
 		}
 	case moving.Flip:
 		after.Spec.DataServerRef, after.Spec.Volume = move.Target.DataServerRef, move.Target.Volume
+		after.Spec.MovedTime = &metav1.Time{Time: o.now}
 		// Another identity makes another file handle of the junction: clients drop what they have mounted there.
 		after.Spec.Identity = string(uuid.NewUUID())
 		if after.Labels == nil {
@@ -186,6 +187,14 @@ func (p *movePlan) step(o *observed, directory *internalv1.ShareDirectory, wante
 		p.unask(directory, to)
 	}
 	p.writes = append(p.writes, write)
+}
+
+// movedTime is when a directory was last copied to its owner; zero if it was not.
+func movedTime(directory *internalv1.ShareDirectory) time.Time {
+	if directory.Spec.MovedTime == nil {
+		return time.Time{}
+	}
+	return directory.Spec.MovedTime.Time
 }
 
 // whyDelayed says why clients of a directory go on with it on the source.

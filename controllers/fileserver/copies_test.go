@@ -154,6 +154,9 @@ func TestStepsOfCopies(t *testing.T) {
 				if (write.outcome == moving.Flip) != (spec.DataServerRef != write.before.Spec.DataServerRef) || write.after.Labels[v1alpha1.DataServerLabel] != spec.DataServerRef.Name && write.outcome == moving.Flip {
 					t.Errorf("outcome %d: %+v", write.outcome, write.after)
 				}
+				if (write.outcome == moving.Flip) != (spec.MovedTime != nil) {
+					t.Errorf("outcome %d, moved at %v", write.outcome, spec.MovedTime)
+				}
 				got = append(got, text)
 			}
 			if !slices.Equal(got, tc.want) || len(plan.changes) > 0 || len(plan.requests) != tc.left {

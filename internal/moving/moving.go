@@ -17,6 +17,9 @@ const (
 	// pauseStep and pauseMost are the pause before a directory is frozen again: a step for each freeze that took too long.
 	pauseStep = 30 * time.Second
 	pauseMost = 10 * time.Minute
+	// settle is how long a directory that has moved is not frozen again. Linux asks a server that makes it wait every 15 s at last, the source says
+	// ESTALE 3 s after the flip, and Linux looks the path up once more for it. A program whose request meets a second move then gets ESTALE.
+	settle = 25 * time.Second
 )
 
 // Outcome is what happens to a move.
@@ -46,7 +49,8 @@ type Input struct {
 	Suspended bool
 	// Source and Target are the reports of the data servers, nil if there are none.
 	Source, Target *internalv1.MoveReport
-	Now            time.Time
+	// Moved is when the directory moved last; zero if it has not.
+	Moved, Now time.Time
 }
 
 // Next is the next step of a move. Between two steps any process may end, and the next one finds what is written here.
@@ -108,7 +112,7 @@ func nextCopying(move internalv1.DirectoryMove, in Input, target internalv1.Move
 		return step(move, internalv1.MoveThawing, in.Now), Step
 	case target == internalv1.MoveStateRefused:
 		return move, Refused
-	case in.Blocked || in.Suspended || target != internalv1.MoveStateCaughtUp || in.Now.Sub(since(move)) < pause(move.Attempt):
+	case in.Blocked || in.Suspended || target != internalv1.MoveStateCaughtUp || untilFreeze(move, in.Moved, in.Now) > 0:
 		return move, Stay
 	}
 	next := step(move, internalv1.MoveFreezing, in.Now)
@@ -131,12 +135,18 @@ func pause(attempts int32) time.Duration {
 	return min(time.Duration(attempts)*pauseStep, pauseMost)
 }
 
-// Again is when to look at a move again though nothing happens; 0: it need not be.
-func Again(move internalv1.DirectoryMove, now time.Time) time.Duration {
+// untilFreeze is how long copying goes on at least. If the time of the last move is wrong, the beginning of this one counts.
+func untilFreeze(move internalv1.DirectoryMove, moved, now time.Time) time.Duration {
+	copied := now.Sub(since(move))
+	return max(pause(move.Attempt)-copied, settle-max(now.Sub(moved), copied))
+}
+
+// Again is when to look at a move again though nothing happens; 0: it need not be. moved is as in Input.
+func Again(move internalv1.DirectoryMove, moved, now time.Time) time.Duration {
 	var left time.Duration
 	switch move.Step {
 	case internalv1.MoveCopying:
-		left = pause(move.Attempt) - now.Sub(since(move))
+		left = untilFreeze(move, moved, now)
 	case internalv1.MoveFreezing:
 		left = FreezeLimit - now.Sub(since(move))
 	}

@@ -49,14 +49,19 @@ func TestTheNextStepOfAMove(t *testing.T) {
 		"an older object, and its data servers are at a later freeze": {
 			step: freezing, attempt: 1, in: wanted, source: had(report(internalv1.MoveStateFrozen, 3), 9), target: had(report(internalv1.MoveStateVerified, 2), 8), want: copying, outcome: Step, freezes: 3, sequence: 10,
 		},
-		"cancelled, but the source may have promised":           {step: copying, source: report(internalv1.MoveStateFrozen, 1), want: copying},
-		"nothing is reported":                                   {step: copying, in: wanted, want: copying},
-		"passes are long":                                       {step: copying, in: wanted, target: report(internalv1.MoveStateCopying, 0), want: copying},
-		"the copy has caught up":                                {step: copying, in: wanted, target: report(internalv1.MoveStateCaughtUp, 0), want: freezing, outcome: Step, freezes: 1},
-		"it had caught up before the last freeze":               {step: copying, attempt: 1, after: time.Hour, in: wanted, target: report(internalv1.MoveStateCaughtUp, 0), want: copying, freezes: 1},
-		"it has caught up again":                                {step: copying, attempt: 1, after: time.Hour, in: wanted, target: report(internalv1.MoveStateCaughtUp, 1), want: freezing, outcome: Step, freezes: 2},
-		"soon after a freeze that took too long":                {step: copying, attempt: 1, after: 29 * time.Second, in: wanted, target: report(internalv1.MoveStateCaughtUp, 1), want: copying, freezes: 1},
-		"the directory is being renamed":                        {step: copying, in: Input{Wanted: true, Blocked: true}, target: report(internalv1.MoveStateCaughtUp, 0), want: copying},
+		"cancelled, but the source may have promised": {step: copying, source: report(internalv1.MoveStateFrozen, 1), want: copying},
+		"nothing is reported":                         {step: copying, in: wanted, want: copying},
+		"passes are long":                             {step: copying, in: wanted, target: report(internalv1.MoveStateCopying, 0), want: copying},
+		"the copy has caught up":                      {step: copying, in: wanted, target: report(internalv1.MoveStateCaughtUp, 0), want: freezing, outcome: Step, freezes: 1},
+		"it had caught up before the last freeze":     {step: copying, attempt: 1, after: time.Hour, in: wanted, target: report(internalv1.MoveStateCaughtUp, 0), want: copying, freezes: 1},
+		"it has caught up again":                      {step: copying, attempt: 1, after: time.Hour, in: wanted, target: report(internalv1.MoveStateCaughtUp, 1), want: freezing, outcome: Step, freezes: 2},
+		"soon after a freeze that took too long":      {step: copying, attempt: 1, after: 29 * time.Second, in: wanted, target: report(internalv1.MoveStateCaughtUp, 1), want: copying, freezes: 1},
+		"the directory is being renamed":              {step: copying, in: Input{Wanted: true, Blocked: true}, target: report(internalv1.MoveStateCaughtUp, 0), want: copying},
+		"it has just moved":                           {step: copying, after: 5 * time.Second, in: Input{Wanted: true, Moved: start.Add(-time.Second)}, target: report(internalv1.MoveStateCaughtUp, 0), want: copying},
+		"it moved some time ago":                      {step: copying, after: 5 * time.Second, in: Input{Wanted: true, Moved: start.Add(-20 * time.Second)}, target: report(internalv1.MoveStateCaughtUp, 0), want: freezing, outcome: Step, freezes: 1},
+		"it has just moved, by a clock that is wrong": {
+			step: copying, after: settle, in: Input{Wanted: true, Moved: start.Add(time.Hour)}, target: report(internalv1.MoveStateCaughtUp, 0), want: freezing, outcome: Step, freezes: 1,
+		},
 		"moves are suspended":                                   {step: copying, in: Input{Wanted: true, Suspended: true}, target: report(internalv1.MoveStateCaughtUp, 0), want: copying},
 		"there is no room":                                      {step: copying, in: wanted, target: report(internalv1.MoveStateRefused, 0), want: copying, outcome: Refused},
 		"cancelled while it copies":                             {step: copying, source: had(report(internalv1.MoveStateServing, 0), 5), target: report(internalv1.MoveStateCaughtUp, 0), want: thawing, outcome: Step},
@@ -104,18 +109,20 @@ func TestWhenToLookAgain(t *testing.T) {
 		step    internalv1.MoveStep
 		attempt int32
 		after   time.Duration
+		moved   time.Time
 		want    time.Duration
 	}{
-		"copying":                   {internalv1.MoveCopying, 0, time.Second, 0},
-		"after three long freezes":  {internalv1.MoveCopying, 3, 30 * time.Second, time.Minute},
-		"after many long freezes":   {internalv1.MoveCopying, 1000, 0, pauseMost},
-		"frozen":                    {internalv1.MoveFreezing, 1, 10 * time.Second, 20 * time.Second},
-		"frozen for longer than it": {internalv1.MoveFreezing, 1, time.Hour, 0},
-		"placing":                   {internalv1.MovePlacing, 1, time.Second, 0},
+		"copying":                   {internalv1.MoveCopying, 0, time.Second, time.Time{}, 0},
+		"after three long freezes":  {internalv1.MoveCopying, 3, 30 * time.Second, time.Time{}, time.Minute},
+		"after many long freezes":   {internalv1.MoveCopying, 1000, 0, time.Time{}, pauseMost},
+		"soon after the last move":  {internalv1.MoveCopying, 0, 2 * time.Second, start.Add(-3 * time.Second), settle - 5*time.Second},
+		"frozen":                    {internalv1.MoveFreezing, 1, 10 * time.Second, time.Time{}, 20 * time.Second},
+		"frozen for longer than it": {internalv1.MoveFreezing, 1, time.Hour, time.Time{}, 0},
+		"placing":                   {internalv1.MovePlacing, 1, time.Second, time.Time{}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			move := internalv1.DirectoryMove{Step: tc.step, StepTime: &metav1.Time{Time: start}, Attempt: tc.attempt}
-			if got := Again(move, start.Add(tc.after)); got != tc.want {
+			if got := Again(move, tc.moved, start.Add(tc.after)); got != tc.want {
 				t.Errorf("%s instead of %s", got, tc.want)
 			}
 		})

@@ -106,6 +106,11 @@ type ShareDirectorySpec struct {
 	// +optional
 	Move DirectoryMove `json:"move,omitempty,omitzero"`
 
+	// movedTime is when the directory was last copied to its owner. It is not frozen again for some seconds then: what a
+	// client waits for since the last freeze must end before.
+	// +optional
+	MovedTime *metav1.Time `json:"movedTime,omitempty"`
+
 	// removal is WhenEmpty if the directory is to be removed as soon as it is empty, because it was removed from its
 	// share's spec.directories.
 	// +optional

@@ -634,6 +634,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: move
       type:
         namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DirectoryMove
+    - name: movedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: path
       type:
         scalar: string

@@ -6,6 +6,7 @@ package v1alpha1
 
 import (
 	internalapiv1alpha1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ShareDirectorySpecApplyConfiguration represents a declarative configuration of the ShareDirectorySpec type for use
@@ -45,6 +46,9 @@ type ShareDirectorySpecApplyConfiguration struct {
 	ShareAttributes *ShareAttributesApplyConfiguration `json:"shareAttributes,omitempty"`
 	// move is set while the directory is copied to the volume of another data server. Only the operator writes it.
 	Move *DirectoryMoveApplyConfiguration `json:"move,omitempty"`
+	// movedTime is when the directory was last copied to its owner. It is not frozen again for some seconds then: what a
+	// client waits for since the last freeze must end before.
+	MovedTime *v1.Time `json:"movedTime,omitempty"`
 	// removal is WhenEmpty if the directory is to be removed as soon as it is empty, because it was removed from its
 	// share's spec.directories.
 	Removal *internalapiv1alpha1.DirectoryRemoval `json:"removal,omitempty"`
@@ -149,6 +153,14 @@ func (b *ShareDirectorySpecApplyConfiguration) WithShareAttributes(value *ShareA
 // If called multiple times, the Move field is set to the value of the last call.
 func (b *ShareDirectorySpecApplyConfiguration) WithMove(value *DirectoryMoveApplyConfiguration) *ShareDirectorySpecApplyConfiguration {
 	b.Move = value
+	return b
+}
+
+// WithMovedTime sets the MovedTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MovedTime field is set to the value of the last call.
+func (b *ShareDirectorySpecApplyConfiguration) WithMovedTime(value v1.Time) *ShareDirectorySpecApplyConfiguration {
+	b.MovedTime = &value
 	return b
 }
 
