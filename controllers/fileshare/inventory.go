@@ -170,54 +170,45 @@ func neverHad(o *observed, server *internalv1.DataServer, generation int64) bool
 
 // findMisplaced collects the data that clients don't see, from the inventories.
 func (i *inventory) findMisplaced(o *observed) {
-	for _, export := range inventoriedExports(o) {
-		server := export.Spec.DataServerRef.Name
-		for _, copied := range export.Status.Inventory.Misplaced {
-			i.addMisplaced(o, copied.Path, placement.Owner{Server: server, Volume: ptr.Deref(copied.Volume, 0)})
+	found, count := displacedDirectories(o)
+	i.misplacedCount = count
+	for _, d := range found {
+		if owned := o.directories[d.path]; owned != nil && owned.State() == internalv1.DirectoryMissing {
+			i.elsewhere = append(i.elsewhere, d.place)
+		} else {
+			i.misplaced = append(i.misplaced, d.place)
 		}
-		i.misplacedCount += int(ptr.Deref(export.Status.Inventory.MisplacedCount, 0))
+	}
+	for _, export := range inventoriedExports(o) {
 		for _, left := range export.Status.Inventory.Skipped {
-			i.skipped = append(i.skipped, server+", "+left)
+			i.skipped = append(i.skipped, export.Spec.DataServerRef.Name+", "+left)
 		}
 		i.skippedCount += int(ptr.Deref(export.Status.Inventory.SkippedCount, 0))
 	}
-	for _, owner := range misplacedRoots(o) {
-		i.addMisplaced(o, tree.RootPath, owner)
-		i.misplacedCount++
-	}
 }
 
-// addMisplaced adds a directory that lies on another volume than its owner's.
-func (i *inventory) addMisplaced(o *observed, path string, at placement.Owner) {
-	place := placeOf(o, at.Server, at.Volume, path)
-	if owned := o.directories[path]; owned != nil && owned.State() == internalv1.DirectoryMissing {
-		i.elsewhere = append(i.elsewhere, place)
-		return
-	}
-	i.misplaced = append(i.misplaced, place)
-}
+// displaced is a directory that lies on another volume than its owner's.
+type displaced struct{ path, place string }
 
-// misplacedRoots are the volumes with data of a Single share that do not own it.
-func misplacedRoots(o *observed) []placement.Owner {
-	root := o.directories[tree.RootPath]
-	if o.share.Spec.Layout != v1alpha1.LayoutSingle || root == nil || ownerOf(root) == nil {
-		return nil
-	}
-	return slices.DeleteFunc(occupied(o), func(owner placement.Owner) bool { return owner == *ownerOf(root) })
-}
-
-// placesElsewhere are, by path, where directories lie that have another owner.
-func placesElsewhere(o *observed) map[string]string {
-	places := map[string]string{}
+// displacedDirectories are some of those that the inventories have, and their number.
+func displacedDirectories(o *observed) (found []displaced, count int) {
 	for _, export := range inventoriedExports(o) {
 		for _, copied := range export.Status.Inventory.Misplaced {
-			places[copied.Path] = placeOf(o, export.Spec.DataServerRef.Name, ptr.Deref(copied.Volume, 0), copied.Path)
+			found = append(found, displaced{copied.Path, placeOf(o, export.Spec.DataServerRef.Name, ptr.Deref(copied.Volume, 0), copied.Path)})
+		}
+		count += int(ptr.Deref(export.Status.Inventory.MisplacedCount, 0))
+	}
+	root := o.directories[tree.RootPath]
+	if o.share.Spec.Layout != v1alpha1.LayoutSingle || root == nil || ownerOf(root) == nil {
+		return found, count
+	}
+	for _, at := range occupied(o) {
+		if at != *ownerOf(root) {
+			found = append(found, displaced{tree.RootPath, placeOf(o, at.Server, at.Volume, tree.RootPath)})
+			count++
 		}
 	}
-	for _, owner := range misplacedRoots(o) {
-		places[tree.RootPath] = placeOf(o, owner.Server, owner.Volume, tree.RootPath)
-	}
-	return places
+	return found, count
 }
 
 // inventoriedExports returns the exports with an inventory of this share, in the order of their servers.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,12 +26,18 @@ type missing struct {
 	elsewhere []string
 	// losses are the IDs of the others.
 	losses map[string]bool
+	// unnamed is how many directories lie on volumes that do not own them and are not named in the inventories.
+	unnamed int
 }
 
 // findMissing looks for directories that are not on their data servers, there and in the inventories of the others.
 func findMissing(o *observed) missing {
-	found := missing{losses: map[string]bool{}}
-	places := placesElsewhere(o)
+	displaced, count := displacedDirectories(o)
+	places := map[string][]string{}
+	for _, d := range displaced {
+		places[d.path] = append(places[d.path], d.place)
+	}
+	found := missing{losses: map[string]bool{}, unnamed: count - len(displaced)}
 	for _, path := range slices.SortedFunc(maps.Keys(o.directories), byNumber) {
 		directory := o.directories[path]
 		if directory.State() != internalv1.DirectoryMissing || directory.Status.LossID == "" {
@@ -44,8 +51,8 @@ func findMissing(o *observed) missing {
 		if at := directory.Status.MissingTime; at != nil {
 			text += ", since " + at.UTC().Format(time.RFC3339)
 		}
-		if place := places[path]; place != "" {
-			text += ", found at " + place
+		if at := places[path]; len(at) > 0 {
+			text += ", found at " + strings.Join(at, " and ")
 			found.elsewhere = append(found.elsewhere, directory.Namespace+"/"+directory.Name)
 		} else {
 			found.losses[directory.Status.LossID] = true
@@ -64,10 +71,18 @@ func (m missing) condition(kind string, owned int) metav1.Condition {
 	if len(m.elsewhere) > 0 {
 		reason = v1alpha1.ReasonDirectoriesElsewhere
 		text += ". Look at what was found. If it is the data, as after a restore of the API from an older backup, delete ShareDirectory " +
-			conditions.List(m.elsewhere, maxNamed) + ": it is written again with that place, within two minutes. If not, bring the volume back that had it"
+			conditions.List(m.elsewhere, maxNamed) + ": it is written again with that place, within two minutes; let no client make that directory before. If not, bring the volume back that had it"
 	}
-	if len(m.losses) > 0 {
-		text += ". Bring back what was found nowhere (the volume, or a restored copy of it): it is found within a minute or two. Or give it up: remove it with rmdir, or add to " +
+	switch {
+	case len(m.losses) == 0:
+	case m.unnamed > 0:
+		text += fmt.Sprintf(". Accept no loss yet: %d more directories lie where they do not belong, and are named when fewer do", m.unnamed)
+	default:
+		giveUp := "Or give it up"
+		if len(m.elsewhere) > 0 {
+			giveUp = "Or, once those ShareDirectories are deleted, as one loss may have both, give it up"
+		}
+		text += ". Bring back what was found nowhere (the volume, or a restored copy of it): it is found within a minute or two. " + giveUp + ": remove it with rmdir, or add to " +
 			"spec.acceptedLosses " + conditions.List(slices.Sorted(maps.Keys(m.losses)), maxLossesNamed) + ", and declared directories are made again, empty, and others leave the share"
 	}
 	return conditions.False(kind, reason, text)

@@ -74,7 +74,22 @@ func TestAShareWithMissingDirectoriesSaysSo(t *testing.T) {
 				o.put("b", "fs-0", missing, missed(two))
 				o.looked("fs-1", 1, hasCopies("a"))
 			}, v1alpha1.ReasonDirectoriesElsewhere,
-			[]string{"found at fs-1:/volumes/0/s/a", "delete ShareDirectory ns/", "spec.acceptedLosses " + two + ","},
+			[]string{"found at fs-1:/volumes/0/s/a", "delete ShareDirectory ns/", "once those ShareDirectories are deleted", "spec.acceptedLosses " + two + ","},
+		},
+		"one is elsewhere on two servers": {
+			func(o *observed) {
+				o.put("a", "fs-0", missing, missed(one))
+				o.looked("fs-1", 1, hasCopies("a"))
+				o.looked("fs-2", 1, hasCopies("a"))
+			}, v1alpha1.ReasonDirectoriesElsewhere, []string{"found at fs-1:/volumes/0/s/a and fs-2:/volumes/0/s/a"},
+		},
+		"more are elsewhere than the inventories name": {
+			func(o *observed) {
+				o.put("a", "fs-0", missing, missed(one))
+				o.put("b", "fs-0", missing, missed(one))
+				o.looked("fs-1", 1, hasCopies("a"), func(i *internalv1.ShareInventory) { i.MisplacedCount = ptr.To(int32(3)) })
+			}, v1alpha1.ReasonDirectoriesElsewhere,
+			[]string{"delete ShareDirectory ns/", "Accept no loss yet: 2 more directories", "!spec.acceptedLosses", "!rmdir"},
 		},
 		"the root of a Single share is on another data server": {
 			func(o *observed) {
