@@ -71,7 +71,7 @@ func (m missing) condition(kind string, owned int) metav1.Condition {
 	if len(m.elsewhere) > 0 {
 		reason = v1alpha1.ReasonDirectoriesElsewhere
 		text += ". Look at what was found. If it is the data, as after a restore of the API from an older backup, delete ShareDirectory " +
-			conditions.List(m.elsewhere, maxNamed) + ": it is written again with that place, within two minutes; let no client make that directory before. If not, bring the volume back that had it"
+			conditions.List(m.elsewhere, maxNamed) + ": it is written again with that place, within two minutes. If not, bring the volume back that had it"
 	}
 	switch {
 	case len(m.losses) == 0:

@@ -270,12 +270,12 @@ func (k *Leader) movesWithAbove(r *tree.Directory) bool {
 }
 
 // exists reports whether an owner has a path of a share.
-func (k *Leader) exists(ctx context.Context, server string, volume int32, share, rel string) (bool, error) {
-	address, err := k.address(server)
+func (s *Service) exists(ctx context.Context, server string, volume int32, share, rel string) (bool, error) {
+	address, err := s.address(server)
 	if err != nil {
 		return false, err
 	}
-	_, err = k.Owners.Stat(ctx, address, tree.ExportPath(share, volume, rel), root)
+	_, err = s.Owners.Stat(ctx, address, tree.ExportPath(share, volume, rel), root)
 	switch {
 	case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) && rel != tree.RootPath:
 		return false, nil

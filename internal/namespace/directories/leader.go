@@ -258,9 +258,9 @@ func (k *Leader) DirectoryLost(r *tree.Directory) {
 	if k.queue == nil {
 		return
 	}
-	// Often many are deleted at once. One scan of the server finds them all.
+	// Often many are deleted at once. One scan of the server finds them all. One that was missing may be anywhere.
 	for _, server := range k.Tree.Servers() {
-		if r.Server == server.Name || r.Server == "" {
+		if r.Server == server.Name || r.Server == "" || r.State == internalv1.DirectoryMissing {
 			k.queue.AddAfter(task{share: r.Share, server: server.Name}, lostPause)
 		}
 	}

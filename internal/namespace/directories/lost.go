@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
-	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
-
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
-	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/placement"
 )
 
@@ -24,12 +23,13 @@ const (
 type lostPath struct{ share, path string }
 
 type lostDirectory struct {
-	slot  tree.Slot
-	since time.Time
+	slot tree.Slot
+	// missing: it was not on its owner, so it may be anywhere.
+	missing bool
+	since   time.Time
 }
 
-// rememberLost records the owner of a directory whose ShareDirectory was deleted without a removal: a new directory of
-// this name must not get another owner.
+// rememberLost records where a directory was whose ShareDirectory was deleted without a removal: its name must not be given to one elsewhere.
 func (s *Service) rememberLost(r *tree.Directory) {
 	if r.Server == "" {
 		return
@@ -41,30 +41,62 @@ func (s *Service) rememberLost(r *tree.Directory) {
 		maps.DeleteFunc(s.lost, func(_ lostPath, known lostDirectory) bool { return now.Sub(known.since) >= lostFor })
 	}
 	if len(s.lost) < maxLost {
-		s.lost[lostPath{r.Share, r.Path}] = lostDirectory{tree.Slot{Server: r.Server, Volume: r.Volume}, now}
+		s.lost[lostPath{r.Share, r.Path}] = lostDirectory{tree.Slot{Server: r.Server, Volume: r.Volume}, r.State == internalv1.DirectoryMissing, now}
 	}
+}
+
+// knownLost returns what is known of a directory whose ShareDirectory was lost. s.mu is held.
+func (s *Service) knownLost(share, path string) (lostDirectory, bool) {
+	known, ok := s.lost[lostPath{share, path}]
+	return known, ok && s.Clock.Since(known.since) < lostFor
 }
 
 // ownerOfLost is the owner of a directory before its ShareDirectory was lost. s.mu is held.
 func (s *Service) ownerOfLost(share, path string) (placement.Owner, bool) {
-	known, ok := s.lost[lostPath{share, path}]
-	if !ok || s.Clock.Since(known.since) >= lostFor {
+	known, ok := s.knownLost(share, path)
+	if !ok || known.missing {
 		return placement.Owner{}, false
 	}
 	return placement.Owner{Server: known.slot.Server, Volume: known.slot.Volume}, true
 }
 
-// lookIfLost looks for a directory whose ShareDirectory was lost, before a mkdir. A data server from which it moves has it under another name, and says so
-// when it is asked for the name, but makes an empty directory in its place.
-func (s *Service) lookIfLost(ctx context.Context, share, path, address string, volume int32) error {
+// lookIfLost looks for a directory whose ShareDirectory was lost, before its name is given to one on a volume. If it is on another, the leader writes its
+// ShareDirectory again. A data server from which it moves has it under another name, and says so when it is asked for the name, but makes an empty
+// directory in its place.
+func (s *Service) lookIfLost(ctx context.Context, share *tree.Share, path string, on tree.Slot) error {
 	s.mu.Lock()
-	_, lost := s.ownerOfLost(share, path)
+	known, lost := s.knownLost(share.Name, path)
 	s.mu.Unlock()
 	if !lost {
 		return nil
 	}
-	if _, err := s.Owners.Stat(ctx, address, tree.ExportPath(share, volume, path), root); err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
-		return fmt.Errorf("look for %s, whose ShareDirectory was lost: %w", path, err)
+	for _, slot := range placesOfLost(known, s.Tree.Servers(), share.IgnoreDataOn, on) {
+		if server, ok := s.Tree.Server(slot.Server); !ok || !server.Serves[share.Name] {
+			return fmt.Errorf("look for %s, whose ShareDirectory was lost: data server %s does not serve share %s", path, slot.Server, share.Name)
+		}
+		switch there, err := s.exists(ctx, slot.Server, slot.Volume, share.Name, path); {
+		case err != nil:
+			return fmt.Errorf("look for %s, whose ShareDirectory was lost: %w", path, err)
+		case there && slot != on:
+			return fmt.Errorf("%s, whose ShareDirectory was lost, is on volume %d of data server %s: its ShareDirectory is written again", path, slot.Volume, slot.Server)
+		}
 	}
 	return nil
+}
+
+// placesOfLost returns the volumes where a directory may be whose ShareDirectory was lost: those where the share's data counts, and the one that is to get its name.
+func placesOfLost(known lostDirectory, servers []*tree.Server, ignored []string, on tree.Slot) []tree.Slot {
+	places := []tree.Slot{on}
+	for _, server := range servers {
+		if server.SharedStorage || slices.Contains(ignored, server.Name) {
+			continue // What all data servers have is looked at once.
+		}
+		for volume := range server.Volumes {
+			slot := tree.Slot{Server: server.Name, Volume: volume}
+			if slot != on && (known.missing || slot == known.slot) {
+				places = append(places, slot)
+			}
+		}
+	}
+	return places
 }

@@ -117,7 +117,7 @@ func (s *Service) mkdirOnOwner(ctx context.Context, req operations.MkdirRequest,
 	if err != nil {
 		return s.status("mkdir "+rel, err)
 	}
-	if err := s.lookIfLost(ctx, share.Name, rel, address, owner.Volume); err != nil {
+	if err := s.lookIfLost(ctx, share, rel, tree.Slot{Server: owner.Server, Volume: owner.Volume}); err != nil {
 		return s.status("mkdir "+rel, err)
 	}
 	spec.DataServerRef.Name, spec.Volume = owner.Server, ptr.To(owner.Volume)

@@ -39,11 +39,14 @@ func (s *Service) moveTree(ctx context.Context, entry *tree.Entry, rel string) (
 }
 
 // mayMove is the status of a rename before anything is done for it.
-func (s *Service) mayMove(entry *tree.Entry, rel string) nfsv4.Nfsstat4 {
+func (s *Service) mayMove(ctx context.Context, entry *tree.Entry, rel string) nfsv4.Nfsstat4 {
 	if isTooLong(rel) {
 		return nfsv4.NFS4ERR_NAMETOOLONG
 	}
 	if entry.Junction() {
+		if err := s.lookIfLost(ctx, entry.Share, rel, tree.Slot{Server: entry.Directory.Server, Volume: entry.Directory.Volume}); err != nil {
+			return s.status("rename "+entry.Path, err)
+		}
 		return nfsv4.NFS4_OK
 	}
 	for _, r := range s.Tree.AllBelow(entry.Share.Name, entry.Rel) {

@@ -52,7 +52,7 @@ func (s *Service) Rename(ctx context.Context, entry, parent tree.Entry, name str
 		return nfsv4.NFS4ERR_DELAY // one of the names is being changed
 	}
 	var begun bool
-	status := s.mayMove(&entry, rel)
+	status := s.mayMove(ctx, &entry, rel)
 	switch {
 	case status == nfsv4.NFS4ERR_DELAY && resumes:
 		s.attempts.put(key, renamedSpec(old).Identity, s.Clock.Now())

@@ -8,13 +8,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/listing"
+	"github.com/howdah/howdah/internal/namespace/operations"
 	"github.com/howdah/howdah/internal/namespace/ownertest"
+	"github.com/howdah/howdah/internal/namespace/tree"
 	"github.com/howdah/howdah/internal/naming"
 	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/test/builders"
@@ -109,6 +113,29 @@ func TestADirectoryThatMovedSinceTheBackupIsFound(t *testing.T) {
 	w.inventory(t)
 	if r, ok := w.leader.Tree.Directory("s", "p/a"); !ok || r.Server != "fs-0" || r.State != internalv1.DirectoryReady {
 		t.Errorf("its ShareDirectory is %+v", r)
+	}
+}
+
+// haveVolumes has a data server use some volumes.
+func (w *world) haveVolumes(name string, number int32) {
+	server := &internalv1.DataServer{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	server.Spec = internalv1.DataServerSpec{FileServerRef: internalv1.FileServerReference{Name: "fs"}, Address: w.owner.Address, Volumes: number}
+	server.Status.Conditions = builders.ReadyConditions()
+	w.leader.Tree.SetServer(server)
+}
+
+// deleteAsUser deletes a ShareDirectory and has the leader learn of it.
+func (w *world) deleteAsUser(t *testing.T, path string) {
+	t.Helper()
+	o, err := w.leader.get(t.Context(), "s", path)
+	if err == nil {
+		err = w.leader.Client.Delete(t.Context(), o)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lost := w.leader.Tree.DeleteDirectory("s", path, string(o.UID)); lost != nil {
+		w.leader.DirectoryLost(lost)
 	}
 }
 
@@ -296,5 +323,74 @@ func TestEachLookSeesWhatWasMadeSinceTheLast(t *testing.T) {
 	there = append(there, listing.Directory{Path: "x"})
 	if after := names(); before != 0 || after != 1 {
 		t.Errorf("of a directory that was made since the last look %d are seen, and before it %d", after, before)
+	}
+}
+
+// A user deletes the ShareDirectory of a directory that its owner does not have and another volume has (DirectoriesElsewhere). Before the leader writes it
+// again, its name is given to no other: not by mkdir, not by rename.
+func TestADirectoryThatIsElsewhereIsNotMadeAgain(t *testing.T) {
+	const restored = "p/a"
+	for name, take := range map[string]func(w *world) nfsv4.Nfsstat4{
+		"mkdir": func(w *world) nfsv4.Nfsstat4 {
+			_, status := w.leader.Mkdir(t.Context(), operations.MkdirRequest{Parent: w.entry(t, "s", "p"), Name: "a", Mode: 0o755})
+			return status
+		},
+		"rename": func(w *world) nfsv4.Nfsstat4 {
+			return w.leader.Rename(t.Context(), w.entry(t, "s", "p", "b"), w.entry(t, "s", "p"), "a", tree.Credentials{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "", true)
+			w.haveVolumes("fs-0", 2)
+			w.owner.Put("/s/1", ownertest.Directory{Mode: 0o777})
+			w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
+			w.owner.Put("/s/1/p/b", ownertest.Directory{Mode: 0o755})
+			onSecond := func(o *internalv1.ShareDirectory) { o.Spec.Volume = ptr.To(int32(1)) }
+			w.know(t, left("p", internalv1.DirectoryReady, above), left("p/b", internalv1.DirectoryReady, onSecond), left(restored, internalv1.DirectoryReady, onSecond))
+			// The next directory is placed on the second volume.
+			for _, name := range []string{"c", "d"} {
+				w.owner.Put("/s/0/p/"+name, ownertest.Directory{Mode: 0o755})
+				w.know(t, left("p/"+name, internalv1.DirectoryReady))
+			}
+			w.inventory(t)
+			w.expect(t, "after the restore", "p/a Missing+, p/b Ready, p/c Ready, p/d Ready")
+			w.deleteAsUser(t, restored)
+			if status := take(w); status != nfsv4.NFS4ERR_DELAY {
+				t.Errorf("a client gets %v", status)
+			}
+			if _, made := w.owner.Get("/s/1/p/a"); made {
+				t.Error("an empty directory hides the data")
+			}
+			if task, _ := w.leader.queue.Get(); task.server != "fs-0" || task.path != "" {
+				t.Errorf("the leader looks at %+v", task)
+			}
+			w.inventory(t)
+			w.expect(t, "after the leader's look", "p/a Ready, p/b Ready, p/c Ready, p/d Ready")
+			if r, _ := w.leader.Tree.Directory("s", restored); r.Volume != 0 {
+				t.Errorf("it is on volume %d", r.Volume)
+			}
+		})
+	}
+}
+
+// A data server that does not serve the share may have the directory.
+func TestADirectoryThatMayBeElsewhereIsNotMadeAgain(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.owner.Put("/s/0/p", ownertest.Directory{Mode: 0o777})
+	w.haveVolumes("fs-1", 1)
+	w.know(t, left("p", internalv1.DirectoryReady, above), left("p/a", internalv1.DirectoryReady))
+	w.inventory(t)
+	w.expect(t, "after the restore", "p/a Missing+")
+	w.deleteAsUser(t, "p/a")
+	mkdir := func() nfsv4.Nfsstat4 {
+		_, status := w.leader.Mkdir(t.Context(), operations.MkdirRequest{Parent: w.entry(t, "s", "p"), Name: "a", Mode: 0o755})
+		return status
+	}
+	if status := mkdir(); status != nfsv4.NFS4ERR_DELAY {
+		t.Errorf("as long as it is not known, a client gets %v", status)
+	}
+	w.leader.Tree.SetExport(exportOn("fs-1"))
+	if status := mkdir(); status != nfsv4.NFS4_OK {
+		t.Errorf("when no data server has it, a client gets %v", status)
 	}
 }

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,6 +143,18 @@ func (r *Directory) Unfinished() bool {
 		return false // The operator finishes it.
 	}
 	return r.State != internalv1.DirectoryReady || r.RemoveWhenEmpty || !r.CopiesCurrent
+}
+
+// isLostIfDeleted reports whether a deletion of the ShareDirectory says nothing of the directory: it was not being removed, and the user has not given it up.
+func (r *Directory) isLostIfDeleted(accepted []string) bool {
+	switch r.State {
+	case internalv1.DirectoryReady:
+		return !r.RemoveWhenEmpty
+	case internalv1.DirectoryMissing:
+		return r.LossID == "" || !slices.Contains(accepted, r.LossID)
+	default:
+		return r.State == internalv1.DirectoryMoving
+	}
 }
 
 // Depth is the number of levels below the share's root.

@@ -152,7 +152,7 @@ func (t *Tree) DeleteDirectory(share, path, uid string) *Directory {
 	}
 	id := directoryID(r)
 	switch {
-	case r.State != internalv1.DirectoryReady && r.State != internalv1.DirectoryMoving || r.RemoveWhenEmpty || t.moving[id] != "" || t.nodes[id] != nil:
+	case !r.isLostIfDeleted(s.AcceptedLosses) || t.moving[id] != "" || t.nodes[id] != nil:
 		return nil
 	case r.Server == "" && t.at(absolute(s, r.Path)) == nil:
 		return nil // It was empty, and nowhere but in the namespace.
