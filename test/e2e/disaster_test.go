@@ -332,6 +332,65 @@ var _ = Describe("A disaster", Ordered, Label("disaster"), func() {
 		}).WithTimeout(bound(drillWait)).Should(Equal("kept\n"))
 	}, SpecTimeout(bound(10*time.Minute)))
 
+	// The drill of docs/kinds/fileshare.md: a directory moved, and then the API was restored from a backup of before.
+	It("that takes the API back to before a move hides no data, and names where it is", Label(volumesHaveOwner), func(ctx SpecContext) {
+		const name, declared, made = "traveled", "declared", "made"
+		backup := filepath.Join(GinkgoT().TempDir(), "objects.db")
+		editFileServer(ctx, drill, func(fs *v1alpha1.FileServer) { fs.Spec.Moves.Copying = v1alpha1.MoveCopyingAllow })
+		share := newShare(name, "/"+name, 1, declared)
+		share.Spec.FileServerRef.Name, share.Spec.ReclaimPolicy = drill, v1alpha1.ReclaimDelete
+		Expect(c.Create(ctx, share)).To(Succeed())
+		Eventually(ctx, func(ctx context.Context) error { return shareReady(ctx, name) }).Should(Succeed())
+		paths := []string{declared, made}
+		write := fmt.Sprintf("cd /tree/%s && mkdir -p %s && for d in %s; do echo $d >$d/file && sync $d/file || exit 1; done", name, made, strings.Join(paths, " "))
+		Eventually(ctx, func(ctx context.Context) error { _, err := c.Shell(ctx, drillClients[0], write); return err }).Should(Succeed())
+		site(ctx, backupObjects, backup)
+		Eventually(ctx, drillReady).WithTimeout(bound(drillWait)).Should(Succeed())
+		at := map[string]string{}
+		for _, path := range paths {
+			at[path] = askToMove(ctx, drill, name, path)
+			moved(ctx, drill, name, path, at[path])
+		}
+
+		By("restoring the backup, and reading what the share says")
+		site(ctx, restoreObjects, backup)
+		began := time.Now()
+		var objects, places []string
+		for _, path := range paths {
+			objects = append(objects, c.Namespace+"/"+naming.Directory(drill, name, path))
+			places = append(places, fmt.Sprintf("found at %s:", at[path]))
+		}
+		Eventually(ctx, func(ctx context.Context) error {
+			object := &v1alpha1.FileShare{}
+			if err := c.Get(ctx, name, object); err != nil {
+				return err
+			}
+			return tells(object.Status.Conditions, v1alpha1.ReasonDirectoriesElsewhere, append(objects, places...)...)
+		}).WithTimeout(bound(drillWait)).Should(Succeed())
+		AddReportEntry("from the restored API to the place of the moved directories", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
+		output, err := c.Shell(ctx, drillClients[1], fmt.Sprintf("timeout -s KILL 5 ls /tree/%s/%s", name, made))
+		Expect(err).To(HaveOccurred(), "an empty directory was listed: %q", output)
+
+		By("deleting the ShareDirectories that it names, while a client makes directories of their names")
+		for _, path := range paths {
+			Expect(c.Delete(ctx, movingDirectory(ctx, drill, name, path))).To(Succeed())
+		}
+		began = time.Now()
+		for _, path := range paths {
+			_, err = c.Shell(ctx, drillClients[0], fmt.Sprintf("cd /tree/%s && timeout -s KILL 150 mkdir %s", name, path))
+			Expect(err).To(HaveOccurred(), "the directory with the data was made again, empty")
+			Expect(movingDirectory(ctx, drill, name, path).Spec.DataServerRef.Name).To(Equal(at[path]))
+		}
+		for _, pod := range drillClients {
+			Eventually(ctx, func(ctx context.Context) (string, error) {
+				return c.Shell(ctx, pod, fmt.Sprintf("cd /tree/%s && timeout -s KILL 30 cat %s/file %s/file", name, declared, made))
+			}).WithTimeout(bound(drillWait)).Should(Equal(declared + "\n" + made + "\n"))
+		}
+		AddReportEntry("from the deleted ShareDirectories to their data", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
+		Eventually(ctx, func(ctx context.Context) error { return shareReady(ctx, name) }).WithTimeout(bound(drillWait)).Should(Succeed())
+		deleted(ctx, share)
+	}, SpecTimeout(bound(10*time.Minute)))
+
 	It("that deletes all objects costs no data when they are applied again", func(ctx SpecContext) {
 		unmountDrill(ctx)
 		deleteDrill(ctx)

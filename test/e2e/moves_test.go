@@ -49,27 +49,27 @@ func editFileServer(ctx context.Context, name string, change func(fs *v1alpha1.F
 	Expect(c.Patch(ctx, fs, client.MergeFrom(before))).To(Succeed())
 }
 
-// askToMove asks for the move of a directory to another data server, and returns that.
-func askToMove(ctx context.Context, path string) (to string) {
+// askToMove asks for the move of a directory of a share to another of the first two data servers, and returns that.
+func askToMove(ctx context.Context, server, share, path string) (to string) {
 	GinkgoHelper()
-	to = naming.DataServer(fileServer, 0)
-	if movingDirectory(ctx, fileServer, movedShare, path).Spec.DataServerRef.Name == to {
-		to = naming.DataServer(fileServer, 1)
+	to = naming.DataServer(server, 0)
+	if movingDirectory(ctx, server, share, path).Spec.DataServerRef.Name == to {
+		to = naming.DataServer(server, 1)
 	}
-	editFileServer(ctx, fileServer, func(fs *v1alpha1.FileServer) {
+	editFileServer(ctx, server, func(fs *v1alpha1.FileServer) {
 		if fs.Annotations == nil {
 			fs.Annotations = map[string]string{}
 		}
-		fs.Annotations[v1alpha1.MovesAnnotation] = placement.FormatRequests([]placement.Request{{Share: movedShare, Path: path, To: to}})
+		fs.Annotations[v1alpha1.MovesAnnotation] = placement.FormatRequests([]placement.Request{{Share: share, Path: path, To: to}})
 	})
 	return to
 }
 
 // moved waits until a directory is on a data server, and nothing is left to do.
-func moved(ctx context.Context, path, to string) {
+func moved(ctx context.Context, server, share, path, to string) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) string {
-		directory := movingDirectory(ctx, fileServer, movedShare, path)
+		directory := movingDirectory(ctx, server, share, path)
 		return fmt.Sprintf("on %s, step %q", directory.Spec.DataServerRef.Name, directory.Spec.Move.Step)
 	}).WithTimeout(bound(moveLimit)).Should(Equal(fmt.Sprintf("on %s, step %q", to, "")))
 }
@@ -144,7 +144,7 @@ var _ = Describe("A directory of a volume", Label("volumes", "moves", volumesHav
 		}
 		time.Sleep(3 * time.Second)
 		for range 2 {
-			moved(ctx, path, askToMove(ctx, path))
+			moved(ctx, fileServer, movedShare, path, askToMove(ctx, fileServer, movedShare, path))
 			time.Sleep(5 * time.Second)
 		}
 		var ledgers []string
@@ -171,7 +171,7 @@ var _ = Describe("A directory of a volume", Label("volumes", "moves", volumesHav
 		running, err := c.StartLoad(ctx, clientA, "open", directories, "--pause", "100ms", "--bytes", "16Mi")
 		Expect(err).NotTo(HaveOccurred())
 		from := movingDirectory(ctx, fileServer, movedShare, path).Spec.DataServerRef.Name
-		to := askToMove(ctx, path)
+		to := askToMove(ctx, fileServer, movedShare, path)
 		Eventually(ctx, func(ctx context.Context) (string, error) {
 			return c.Kubectl(ctx, "get", "events", "--field-selector", "reason=MoveDelayed", "-o", "jsonpath={.items[*].note}{.items[*].message}")
 		}).WithTimeout(bound(moveLimit)).Should(ContainSubstring("open files"))
@@ -179,7 +179,7 @@ var _ = Describe("A directory of a volume", Label("volumes", "moves", volumesHav
 		stopped(ctx, running)
 		ledger, err := running.Ledger(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		moved(ctx, path, to)
+		moved(ctx, fileServer, movedShare, path, to)
 		audited(ctx, clientB, directories, []string{ledger})
 	}, SpecTimeout(bound(8*time.Minute)))
 
@@ -189,13 +189,13 @@ var _ = Describe("A directory of a volume", Label("volumes", "moves", volumesHav
 		from := movingDirectory(ctx, fileServer, movedShare, path).Spec.DataServerRef.Name
 		shell(ctx, clientA, "dd if=/dev/urandom of=%[1]s/file bs=1M count=20 2>/dev/null && sync %[1]s/file && md5sum %[1]s/file > /tmp/sum", directory)
 		editFileServer(ctx, fileServer, func(fs *v1alpha1.FileServer) { fs.Spec.Moves.MegabytesPerSecond = 1 })
-		askToMove(ctx, path)
+		askToMove(ctx, fileServer, movedShare, path)
 		Eventually(ctx, func(ctx context.Context) internalv1.MoveStep {
 			return movingDirectory(ctx, fileServer, movedShare, path).Spec.Move.Step
 		}).Should(Equal(internalv1.MoveCopying))
 		time.Sleep(3 * time.Second)
 		editFileServer(ctx, fileServer, func(fs *v1alpha1.FileServer) { delete(fs.Annotations, v1alpha1.MovesAnnotation) })
-		moved(ctx, path, from)
+		moved(ctx, fileServer, movedShare, path, from)
 		shell(ctx, clientA, "md5sum -c /tmp/sum")
 		editFileServer(ctx, fileServer, func(fs *v1alpha1.FileServer) { fs.Spec.Moves.MegabytesPerSecond = 0 })
 	}, SpecTimeout(bound(6*time.Minute)))
@@ -251,10 +251,10 @@ var _ = Describe("A directory of a volume", Label("volumes", "moves", volumesHav
 			for _, part := range []string{"the source's supervisor", "the source's ganesha", "the target's supervisor", "the operator"} {
 				By(fmt.Sprintf("%s is killed in step %s", part, step))
 				from := movingDirectory(ctx, fileServer, movedShare, path).Spec.DataServerRef.Name
-				began, to := time.Now(), askToMove(ctx, path)
+				began, to := time.Now(), askToMove(ctx, fileServer, movedShare, path)
 				hit := killedAt(ctx, path, step, part, from, to)
 				killed := time.Now()
-				moved(ctx, path, to)
+				moved(ctx, fileServer, movedShare, path, to)
 				// The load's stalls have times, too.
 				timeline = append(timeline, fmt.Sprintf("%s: %s is killed in step %s (hit: %v), the move took %.0f s",
 					killed.UTC().Format(time.TimeOnly), part, step, hit, time.Since(began).Seconds()))
