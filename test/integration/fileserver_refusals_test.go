@@ -46,7 +46,7 @@ var _ = Describe("A FileServer says what it will not do", func() {
 	It("names a StorageClass that is missing, and goes on when it comes", func() {
 		create(builders.FileServer(namespace, "training").Replicas(1).Class("golden").Build())
 		message := expectCondition(namespace, "training", v1alpha1.FileServerStorageAvailable, metav1.ConditionFalse, v1alpha1.ReasonStorageClassNotFound)
-		Expect(message).To(Equal(`spec.storage.volumes.storageClassName: there is no StorageClass "golden"; there are: fixed, standard`))
+		Expect(message).To(Equal(`spec.storage.volumes.storageClassName: there is no StorageClass "golden"; there are: fixed, standard; make one of this name, or delete this FileServer and make it again with another (the field can't be changed)`))
 		expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonStorageClassNotFound)
 		exists(&corev1.Service{}, namespace, "training")
 		Expect(apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "training"}, &appsv1.StatefulSet{}))).To(BeTrue())

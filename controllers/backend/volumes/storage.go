@@ -110,14 +110,18 @@ func chooseClass(name string, classes []storagev1.StorageClass) (string, *metav1
 		return standard.Name, nil
 	}
 	message := fmt.Sprintf("%s: there is no StorageClass %q", classField, name)
+	remedy := "make one of this name, or delete this FileServer and make it again with another (the field can't be changed)"
 	if name == "" {
 		message = classField + " is unset and the cluster has no default StorageClass"
+		remedy = "make one the default (kubectl annotate storageclass NAME " + defaultClassAnnotation +
+			"=true), or delete this FileServer and make it again with the field set (it can't be set later)"
 	}
 	if len(names) == 0 {
 		message += "; the cluster has no StorageClass at all"
 	} else {
 		message += "; there are: " + conditions.List(names, maxNamed)
 	}
+	message += "; " + remedy
 	fault := conditions.False(v1alpha1.FileServerStorageAvailable, v1alpha1.ReasonStorageClassNotFound, message)
 	return "", &fault
 }

@@ -51,9 +51,9 @@ func TestStorage(t *testing.T) {
 		"the named class":            {fileServer: builders.FileServer("n", "fs").Class("plain"), classes: []*storagev1.StorageClass{plain, standard}, wantClass: "plain", wantSize: "1Gi"},
 		"the default class":          {fileServer: builders.FileServer("n", "fs"), classes: []*storagev1.StorageClass{plain, standard}, wantClass: "std", wantSize: "1Gi"},
 		"the newest of two defaults": {fileServer: builders.FileServer("n", "fs"), classes: []*storagev1.StorageClass{older, newer}, wantClass: "b", wantSize: "1Gi"},
-		"no such class":              {fileServer: builders.FileServer("n", "fs").Class("gold"), classes: []*storagev1.StorageClass{plain, standard}, wantSize: "1Gi", wantFault: `there is no StorageClass "gold"; there are: plain, std`},
-		"no default class":           {fileServer: builders.FileServer("n", "fs"), classes: []*storagev1.StorageClass{plain}, wantSize: "1Gi", wantFault: "is unset and the cluster has no default StorageClass; there are: plain"},
-		"no class at all":            {fileServer: builders.FileServer("n", "fs"), wantSize: "1Gi", wantFault: "the cluster has no StorageClass at all"},
+		"no such class":              {fileServer: builders.FileServer("n", "fs").Class("gold"), classes: []*storagev1.StorageClass{plain, standard}, wantSize: "1Gi", wantFault: `there is no StorageClass "gold"; there are: plain, std; make one of this name, or delete this FileServer and make it again with another (the field can't be changed)`},
+		"no default class":           {fileServer: builders.FileServer("n", "fs"), classes: []*storagev1.StorageClass{plain}, wantSize: "1Gi", wantFault: "is unset and the cluster has no default StorageClass; there are: plain; make one the default (kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true), or delete this FileServer"},
+		"no class at all":            {fileServer: builders.FileServer("n", "fs"), wantSize: "1Gi", wantFault: "the cluster has no StorageClass at all; make one the default"},
 		"an existing template stays": {fileServer: builders.FileServer("n", "fs").Size("4Gi"), classes: []*storagev1.StorageClass{standard}, set: templateOf("plain", "1Gi"), wantClass: "plain", wantSize: "1Gi"},
 		"a class that is gone stays": {fileServer: builders.FileServer("n", "fs").Class("gone"), set: templateOf("gone", "1Gi"), wantClass: "gone", wantSize: "1Gi"},
 		"claims grow where they can": {
