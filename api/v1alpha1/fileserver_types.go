@@ -330,8 +330,9 @@ type NamespaceServers struct {
 	// +optional
 	MaxWaitSeconds int32 `json:"maxWaitSeconds,omitempty"`
 
-	// resources are the compute resources of each namespace server's container. Unset means requests of 10m CPU and
-	// 64Mi memory, and a limit of 512Mi memory. The maximum of connections, sessions and cached replies follows from
+	// resources are the compute resources of each namespace server's container. What is unset is a request of 10m CPU and
+	// 64Mi memory, and a limit of 512Mi memory, or the memory request if that is more. The limit "0" means no limit. The
+	// maximum of connections, sessions and cached replies follows from
 	// the memory limit.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`

@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -62,11 +61,12 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 		WithPorts(namespacePorts(in)...).
 		WithLivenessProbe(probe(serverpod.HealthPath, 10, 5, 6)).
 		WithReadinessProbe(probe(serverpod.ReadyPath, 1, 2, 2)).
-		WithResources(namespaceResources(in)).
 		WithSecurityContext(corev1ac.SecurityContext().
 			WithAllowPrivilegeEscalation(false).
 			WithReadOnlyRootFilesystem(true).
 			WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")))
+	resources := namespaceServerResources(in.FileServer)
+	container.WithResources(applied[corev1ac.ResourceRequirementsApplyConfiguration](&resources))
 	withNamespaceServerCertificates(in, pod, container)
 	pod.WithContainers(container)
 	var placement *v1alpha1.Placement
@@ -76,20 +76,6 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 	place(pod, selector, placement)
 	offLostNodes(in, pod.Affinity)
 	return pod
-}
-
-// namespaceResources are the resources of a namespace server. Its limits for clients follow from the memory limit: a
-// quarter is for clients. The rest of the default is enough for about 100,000 directories (31 MB for 10,000).
-func namespaceResources(in FileServerInput) *corev1ac.ResourceRequirementsApplyConfiguration {
-	if door := in.FileServer.Spec.NamespaceServers; door != nil && door.Resources != nil {
-		return applied[corev1ac.ResourceRequirementsApplyConfiguration](door.Resources)
-	}
-	return corev1ac.ResourceRequirements().
-		WithRequests(corev1.ResourceList{
-			corev1.ResourceCPU:    resource.MustParse("10m"),
-			corev1.ResourceMemory: resource.MustParse("64Mi"),
-		}).
-		WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")})
 }
 
 // namespacePorts are the ports of a namespace server.

@@ -22,8 +22,9 @@ type NamespaceServersApplyConfiguration struct {
 	// serve, in seconds. After that time the client's mount of the directory fails. Unset: no limit, as with a hard
 	// mount.
 	MaxWaitSeconds *int32 `json:"maxWaitSeconds,omitempty"`
-	// resources are the compute resources of each namespace server's container. Unset means requests of 10m CPU and
-	// 64Mi memory, and a limit of 512Mi memory. The maximum of connections, sessions and cached replies follows from
+	// resources are the compute resources of each namespace server's container. What is unset is a request of 10m CPU and
+	// 64Mi memory, and a limit of 512Mi memory, or the memory request if that is more. The limit "0" means no limit. The
+	// maximum of connections, sessions and cached replies follows from
 	// the memory limit.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
