@@ -3,6 +3,7 @@ package provisioner
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -123,27 +124,41 @@ func TestDirectories(t *testing.T) {
 // Claims that are made at once are spread, though the cache does not show yet where the last one went.
 func TestDirectoriesAreSpreadBeforeTheCacheShowsThem(t *testing.T) {
 	var assumed assumed
+	now := time.Unix(1e9, 0)
 	shown := inShare(func(*observed) {}).allDirectories
 	counts := map[string]int{}
 	for i := range 7 {
 		d := decide(inShare(func(o *observed) {
 			o.claim.Name = strings.Repeat("x", i+1)
-			o.allDirectories = assumed.with(shown, "storage", "fs")
+			o.allDirectories = assumed.with(shown, "storage", "fs", now)
 		}))
 		for _, directory := range d.createDirectories {
-			assumed.add(directory)
+			assumed.add(directory, now)
 			counts[directory.Spec.DataServerRef.Name]++
 		}
 	}
 	if counts["fs-0"] != 3 || counts["fs-1"] != 4 {
 		t.Errorf("fs-0 had one already: %v", counts)
 	}
-	if got := assumed.with(shown, "storage", "other"); len(got) != len(shown) {
+	if got := assumed.with(shown, "storage", "other", now); len(got) != len(shown) {
 		t.Errorf("another FileServer's are counted: %d", len(got))
 	}
-	all := assumed.with(shown, "storage", "fs")
-	if again := assumed.with(all, "storage", "fs"); len(again) != len(all) {
+	all := assumed.with(shown, "storage", "fs", now)
+	if again := assumed.with(all, "storage", "fs", now); len(again) != len(all) {
 		t.Errorf("what is shown is counted twice: %d, %d", len(all), len(again))
+	}
+}
+
+// What is made and removed between two looks at the cache is never seen there. It does not count for ever.
+func TestADirectoryThatTheCacheNeverShowsIsForgotten(t *testing.T) {
+	var assumed assumed
+	made := time.Unix(1e9, 0)
+	assumed.add(builders.ShareDirectory("storage", "fs", "home", "team-a/brief", "fs-0"), made)
+	if got := assumed.with(nil, "storage", "fs", made.Add(assumeFor-time.Second)); len(got) != 1 {
+		t.Errorf("%d are counted as long as the cache may be late", len(got))
+	}
+	if got := assumed.with(nil, "storage", "fs", made.Add(assumeFor)); len(got) != 0 || len(assumed.byName) != 0 {
+		t.Errorf("%d are counted for ever, and %d kept", len(got), len(assumed.byName))
 	}
 }
 

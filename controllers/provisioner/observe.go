@@ -155,7 +155,7 @@ func (r *Reconciler) observeDirectories(ctx context.Context, o *observed) error 
 	if err := r.Client.List(ctx, &servers, in, index.OfFileServer(fileServer), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing DataServers: %w", err)
 	}
-	all := r.assumed.with(directories.Items, o.share.Namespace, fileServer)
+	all := r.assumed.with(directories.Items, o.share.Namespace, fileServer, o.now)
 	o.allDirectories, o.dataServers, o.directories = all, servers.Items, map[string]*internalv1.ShareDirectory{}
 	for i := range directories.Items {
 		if directory := &directories.Items[i]; directory.Spec.FileShareRef.Name == o.share.Name {

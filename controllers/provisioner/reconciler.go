@@ -96,7 +96,7 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) error
 	case len(d.createDirectories) > 0:
 		for _, directory := range d.createDirectories {
 			// Another claim may have made the directories above it.
-			r.assumed.add(directory.DeepCopy())
+			r.assumed.add(directory.DeepCopy(), o.now)
 			if err := r.Client.Create(ctx, directory); err != nil && !apierrors.IsAlreadyExists(err) {
 				r.assumed.drop(directory)
 				return fmt.Errorf("the ShareDirectory of %q: %w", directory.Spec.Path, err)
