@@ -2,6 +2,7 @@ package directories
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -269,18 +270,32 @@ func (k *Leader) movesWithAbove(r *tree.Directory) bool {
 	return false
 }
 
-// exists reports whether an owner has a path of a share.
+// exists reports whether an owner has a path of a share. What has left it, in a move, it does not have.
 func (s *Service) exists(ctx context.Context, server string, volume int32, share, rel string) (bool, error) {
-	address, err := s.address(server)
-	if err != nil {
-		return false, err
-	}
-	_, err = s.Owners.Stat(ctx, address, tree.ExportPath(share, volume, rel), root)
-	switch {
-	case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) && rel != tree.RootPath:
+	switch err := s.look(ctx, server, volume, share, rel); {
+	case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) && rel != tree.RootPath, hasLeft(err, tree.ExportPath(share, volume, rel)):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("look at %s of share %s on data server %s: %w", rel, share, server, err)
+		return false, err
 	}
 	return true, nil
+}
+
+// look gives no error if an owner has a path of a share.
+func (s *Service) look(ctx context.Context, server string, volume int32, share, rel string) error {
+	address, err := s.address(server)
+	if err == nil {
+		_, err = s.Owners.Stat(ctx, address, tree.ExportPath(share, volume, rel), root)
+	}
+	if err != nil {
+		return fmt.Errorf("look at %s of share %s on data server %s: %w", rel, share, server, err)
+	}
+	return nil
+}
+
+// hasLeft reports whether a data server answers that a path has left it: it refuses the name for an hour (internal/dataserver/mover). What is above the
+// path answers, so it is not the export that is away.
+func hasLeft(err error, path string) bool {
+	var status *nfs.StatusError
+	return errors.As(err, &status) && status.Op == "LOOKUP" && status.Status == nfsv4.NFS4ERR_STALE && status.Path == path
 }

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
+
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/namespace/tree"
+	nfs "github.com/howdah/howdah/internal/nfs4/client"
 	"github.com/howdah/howdah/internal/placement"
 )
 
@@ -74,10 +77,11 @@ func (s *Service) lookIfLost(ctx context.Context, share *tree.Share, path string
 		if server, ok := s.Tree.Server(slot.Server); !ok || !server.Serves[share.Name] {
 			return fmt.Errorf("look for %s, whose ShareDirectory was lost: data server %s does not serve share %s", path, slot.Server, share.Name)
 		}
-		switch there, err := s.exists(ctx, slot.Server, slot.Volume, share.Name, path); {
-		case err != nil:
+		switch err := s.look(ctx, slot.Server, slot.Volume, share.Name, path); {
+		case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
+		case err != nil: // It may have left for another one.
 			return fmt.Errorf("look for %s, whose ShareDirectory was lost: %w", path, err)
-		case there && slot != on:
+		case slot != on:
 			return fmt.Errorf("%s, whose ShareDirectory was lost, is on volume %d of data server %s: its ShareDirectory is written again", path, slot.Volume, slot.Server)
 		}
 	}

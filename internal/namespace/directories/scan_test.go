@@ -326,50 +326,72 @@ func TestEachLookSeesWhatWasMadeSinceTheLast(t *testing.T) {
 	}
 }
 
-// A user deletes the ShareDirectory of a directory that its owner does not have and another volume has (DirectoriesElsewhere). Before the leader writes it
-// again, its name is given to no other: not by mkdir, not by rename.
+// A directory moved from the second volume to the first, and then the objects were restored from a backup of before (DirectoriesElsewhere). A user deletes
+// its ShareDirectory. Before the leader writes it again, its name is given to no other: not by mkdir, not by rename. For an hour after the move its earlier
+// data server refuses the name.
 func TestADirectoryThatIsElsewhereIsNotMadeAgain(t *testing.T) {
 	const restored = "p/a"
-	for name, take := range map[string]func(w *world) nfsv4.Nfsstat4{
-		"mkdir": func(w *world) nfsv4.Nfsstat4 {
+	takes := map[string]func(t *testing.T, w *world) nfsv4.Nfsstat4{
+		"mkdir": func(t *testing.T, w *world) nfsv4.Nfsstat4 {
 			_, status := w.leader.Mkdir(t.Context(), operations.MkdirRequest{Parent: w.entry(t, "s", "p"), Name: "a", Mode: 0o755})
 			return status
 		},
-		"rename": func(w *world) nfsv4.Nfsstat4 {
+		"rename": func(t *testing.T, w *world) nfsv4.Nfsstat4 {
 			return w.leader.Rename(t.Context(), w.entry(t, "s", "p", "b"), w.entry(t, "s", "p"), "a", tree.Credentials{})
 		},
+	}
+	for name, moved := range map[string]func(w *world){
+		"just now":       func(w *world) { w.owner.Leave("/s/1/p/a") },
+		"some hours ago": func(*world) {},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, "", true)
-			w.haveVolumes("fs-0", 2)
-			w.owner.Put("/s/1", ownertest.Directory{Mode: 0o777})
-			w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
-			w.owner.Put("/s/1/p/b", ownertest.Directory{Mode: 0o755})
-			onSecond := func(o *internalv1.ShareDirectory) { o.Spec.Volume = ptr.To(int32(1)) }
-			w.know(t, left("p", internalv1.DirectoryReady, above), left("p/b", internalv1.DirectoryReady, onSecond), left(restored, internalv1.DirectoryReady, onSecond))
-			// The next directory is placed on the second volume.
-			for _, name := range []string{"c", "d"} {
-				w.owner.Put("/s/0/p/"+name, ownertest.Directory{Mode: 0o755})
-				w.know(t, left("p/"+name, internalv1.DirectoryReady))
-			}
-			w.inventory(t)
-			w.expect(t, "after the restore", "p/a Missing+, p/b Ready, p/c Ready, p/d Ready")
-			w.deleteAsUser(t, restored)
-			if status := take(w); status != nfsv4.NFS4ERR_DELAY {
-				t.Errorf("a client gets %v", status)
-			}
-			if _, made := w.owner.Get("/s/1/p/a"); made {
-				t.Error("an empty directory hides the data")
-			}
-			if task, _ := w.leader.queue.Get(); task.server != "fs-0" || task.path != "" {
-				t.Errorf("the leader looks at %+v", task)
-			}
-			w.inventory(t)
-			w.expect(t, "after the leader's look", "p/a Ready, p/b Ready, p/c Ready, p/d Ready")
-			if r, _ := w.leader.Tree.Directory("s", restored); r.Volume != 0 {
-				t.Errorf("it is on volume %d", r.Volume)
-			}
-		})
+		for call, take := range takes {
+			t.Run(call+" of one that moved "+name, func(t *testing.T) {
+				w := newWorld(t, "", true)
+				w.haveVolumes("fs-0", 2)
+				w.owner.Put("/s/1", ownertest.Directory{Mode: 0o777})
+				w.owner.Put("/s/0/p/a", ownertest.Directory{Mode: 0o755})
+				w.owner.Put("/s/1/p/b", ownertest.Directory{Mode: 0o755})
+				moved(w)
+				onSecond := func(o *internalv1.ShareDirectory) { o.Spec.Volume = ptr.To(int32(1)) }
+				w.know(t, left("p", internalv1.DirectoryReady, above), left("p/b", internalv1.DirectoryReady, onSecond), left(restored, internalv1.DirectoryReady, onSecond))
+				// The next directory is placed on the second volume.
+				for _, name := range []string{"c", "d"} {
+					w.owner.Put("/s/0/p/"+name, ownertest.Directory{Mode: 0o755})
+					w.know(t, left("p/"+name, internalv1.DirectoryReady))
+				}
+				if found := w.inventory(t); len(found.Misplaced) != 1 || found.Misplaced[0].Path != restored {
+					t.Errorf("the inventory tells %+v", found)
+				}
+				w.expect(t, "after the restore", "p/a Missing+, p/b Ready, p/c Ready, p/d Ready")
+				w.deleteAsUser(t, restored)
+				if status := take(t, w); status != nfsv4.NFS4ERR_DELAY {
+					t.Errorf("a client gets %v", status)
+				}
+				if _, made := w.owner.Get("/s/1/p/a"); made {
+					t.Error("an empty directory hides the data")
+				}
+				if task, _ := w.leader.queue.Get(); task.server != "fs-0" || task.path != "" {
+					t.Errorf("the leader looks at %+v", task)
+				}
+				w.inventory(t)
+				w.expect(t, "after the leader's look", "p/a Ready, p/b Ready, p/c Ready, p/d Ready")
+				if r, _ := w.leader.Tree.Directory("s", restored); r.Volume != 0 {
+					t.Errorf("it is on volume %d", r.Volume)
+				}
+			})
+		}
+	}
+}
+
+// A directory that has left its data server, and whose ShareDirectory was deleted before the move ended, may be on any other.
+func TestADirectoryThatHasLeftIsNotMadeAgain(t *testing.T) {
+	w := newWorld(t, "", true)
+	w.owner.Put("/s/0/p", ownertest.Directory{Mode: 0o777})
+	w.owner.Leave("/s/0/p/a")
+	w.know(t, left("p", internalv1.DirectoryReady, above), left("p/a", internalv1.DirectoryReady))
+	w.deleteAsUser(t, "p/a")
+	if _, status := w.leader.Mkdir(t.Context(), operations.MkdirRequest{Parent: w.entry(t, "s", "p"), Name: "a", Mode: 0o755}); status != nfsv4.NFS4ERR_DELAY {
+		t.Errorf("a client gets %v", status)
 	}
 }
 

@@ -35,6 +35,8 @@ type Owner struct {
 	calls  map[string]int
 	hidden map[string]bool
 	frozen map[string]bool
+	// left are names that are refused, because their directories have moved away.
+	left map[string]bool
 	// files are how many each directory has beside its directories.
 	files map[string]int
 }
@@ -43,7 +45,7 @@ type Owner struct {
 // server's. At its one port it takes compounds in mutual TLS, and nothing but NULL without. It ends with the test.
 func Start(t testing.TB, name, dataServer string) *Owner {
 	t.Helper()
-	o := &Owner{dirs: map[string]Directory{"/": {Mode: 0o755}}, calls: map[string]int{}, hidden: map[string]bool{}, frozen: map[string]bool{}, files: map[string]int{}}
+	o := &Owner{dirs: map[string]Directory{"/": {Mode: 0o755}}, calls: map[string]int{}, hidden: map[string]bool{}, frozen: map[string]bool{}, left: map[string]bool{}, files: map[string]int{}}
 	sessions, err := session.New(session.Config{Handler: o, Owner: name, Scope: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -133,6 +135,14 @@ func (o *Owner) Freeze(name string, frozen bool) {
 	o.frozen[name] = frozen
 }
 
+// Leave moves a directory away, as ganesha shows it: a LOOKUP of its name is refused until there is another.
+func (o *Owner) Leave(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.dirs, name)
+	o.left[name] = true
+}
+
 // Refuse has changes asked about first: op is CREATE, REMOVE, RENAME or SETATTR.
 func (o *Owner) Refuse(f func(op, path string) nfsv4.Nfsstat4) {
 	o.mu.Lock()
@@ -175,7 +185,10 @@ func (c *compound) Do(_ context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 		if c.o.frozen[p] {
 			return session.Fail(op, nfsv4.NFS4ERR_DELAY)
 		}
-		if _, ok := c.o.dirs[p]; !ok || c.o.hidden[p] {
+		switch _, ok := c.o.dirs[p]; {
+		case !ok && c.o.left[p]:
+			return session.Fail(op, nfsv4.NFS4ERR_STALE)
+		case !ok || c.o.hidden[p]:
 			return session.Fail(op, nfsv4.NFS4ERR_NOENT)
 		}
 		c.current = p
