@@ -13,6 +13,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/howdah/howdah/api/v1alpha1"
@@ -27,7 +29,7 @@ type mishap struct {
 	do func(ctx context.Context, m *mishaps) string
 }
 
-// Mishaps by their names. The last two come in the soak only.
+// Mishaps by their names. The last ones come in the soak only, and after powerOff only if that is long.
 const (
 	killGanesha        = "ganesha killed"
 	killSupervisor     = "supervisor killed"
@@ -40,6 +42,9 @@ const (
 	deleteNamespace    = "namespace server's pod deleted"
 	scaleNamespace     = "a namespace server more, and fewer"
 	powerOff           = "node without power for half a minute"
+	replaceAll         = "all data servers replaced for a setting"
+	drainNode          = "node drained"
+	moveDirectory      = "directory moved to another data server"
 	pauseAfterMishap   = 5 * time.Second
 	recoveryAfterwards = 5 * time.Minute
 )
@@ -55,10 +60,10 @@ type mishaps struct {
 	done  []happened
 }
 
-// happened is a mishap that took place.
+// happened is a mishap that took place, and until when it was made: a rollout takes a minute and more.
 type happened struct {
 	what, target string
-	at           time.Time
+	at, until    time.Time
 }
 
 func (h happened) String() string {
@@ -125,6 +130,10 @@ func newMishaps(ctx context.Context, seed uint64, rare bool) *mishaps {
 			m.kinds = append(m.kinds, mishap{powerOff, switchSomeNodeOff})
 		}
 	}
+	if rare && soakFor >= longSoak {
+		m.kinds = append(m.kinds, mishap{replaceAll, replaceDataServers}, mishap{drainNode, drainSomeNode})
+		m.kinds = append(m.kinds, cuts()...)
+	}
 	return m
 }
 
@@ -158,7 +167,7 @@ func (m *mishaps) next(ctx context.Context) {
 	m.bag = m.bag[1:]
 	at := time.Now()
 	if target := kind.do(ctx, m); target != "" {
-		m.done = append(m.done, happened{kind.what, target, at})
+		m.done = append(m.done, happened{kind.what, target, at, time.Now()})
 		fmt.Fprintln(GinkgoWriter, m.done[len(m.done)-1])
 	}
 	// What is known of the FileServer is from before the mishap at first, also for seconds after its pod was deleted.
@@ -215,7 +224,7 @@ func (m *mishaps) report(results []load.Result, owners map[string]string) {
 func (m *mishaps) hit(server string, stall load.Stall) bool {
 	end := stall.At.Add(time.Duration(stall.Seconds * float64(time.Second)))
 	return slices.ContainsFunc(m.done, func(h happened) bool {
-		return (h.target == server || h.what == powerOff) && h.at.Before(end) && h.at.After(stall.At.Add(-time.Minute))
+		return (h.target == server || h.what == powerOff || h.what == replaceAll) && h.at.Before(end) && h.until.After(stall.At.Add(-time.Minute))
 	})
 }
 
@@ -275,4 +284,33 @@ func endsOf(ctx context.Context) (count int64) {
 		}
 	}
 	return count
+}
+
+// replaceDataServers changes a setting that takes new pods.
+func replaceDataServers(ctx context.Context, m *mishaps) string {
+	GinkgoHelper()
+	cpu := resource.NewMilliQuantity(int64(11+m.count(replaceAll)%2), resource.DecimalSI)
+	changeFileServer(ctx, func(fs *v1alpha1.FileServer) {
+		fs.Spec.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: *cpu, corev1.ResourceMemory: resource.MustParse("256Mi")}}
+	})
+	serversUpdated(ctx, fileServer)
+	return fileServer
+}
+
+// drainSomeNode evicts a data server, and lets pods to its node again some seconds later. Others on the node stay: who kills, and clients.
+func drainSomeNode(ctx context.Context, m *mishaps) string {
+	GinkgoHelper()
+	selector := naming.SelectDataServers(fileServer)
+	pod := m.pick(ctx, c.Namespace, selector)
+	output, err := c.Kubectl(ctx, "drain", pod.Spec.NodeName, "--pod-selector", labels.SelectorFromSet(selector).String(),
+		"--delete-emptydir-data", "--timeout="+bound(time.Minute).String())
+	func() {
+		defer func() {
+			output, err := c.Kubectl(context.WithoutCancel(ctx), "uncordon", pod.Spec.NodeName)
+			Expect(err).NotTo(HaveOccurred(), output)
+		}()
+		Expect(err).NotTo(HaveOccurred(), output)
+		time.Sleep(10 * time.Second)
+	}()
+	return pod.Name
 }

@@ -126,15 +126,86 @@ var _ = Describe("Random kills in a row", Label("killed", "random-kills"), func(
 	}, SpecTimeout(bound(30*time.Minute)))
 })
 
+// longSoak is how long a soak is at least that has the mishaps of minutes, too: rollouts, drains, moves, and cuts of networks.
+const longSoak = 15 * time.Minute
+
+// traveler is a directory that moves from one data server to another and back, while two clients work in it by paths.
+type traveler struct {
+	loads map[string]*cluster.Load
+}
+
+const (
+	travelerShare = "traveler"
+	travelerPath  = "d0"
+)
+
+var travelerDirectories = []string{treeMount + "/" + travelerShare + "/" + travelerPath}
+
+// newTraveler starts the clients, and has moves happen among other mishaps.
+func newTraveler(ctx context.Context, m *mishaps) *traveler {
+	GinkgoHelper()
+	if !inCeph {
+		editFileServer(ctx, fileServer, func(fs *v1alpha1.FileServer) { fs.Spec.Moves.Copying = v1alpha1.MoveCopyingAllow })
+		DeferCleanup(func(ctx SpecContext) {
+			editFileServer(ctx, fileServer, func(fs *v1alpha1.FileServer) { fs.Spec.Moves = v1alpha1.Moves{} })
+		}, NodeTimeout(bound(time.Minute)))
+	}
+	share := newShare(travelerShare, "/"+travelerShare, 1, travelerPath)
+	share.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	Expect(c.Create(ctx, share)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { deleted(ctx, share) }, NodeTimeout(bound(2*time.Minute)))
+	Eventually(ctx, func() error { return shareReady(ctx, travelerShare) }).Should(Succeed())
+	t := &traveler{loads: map[string]*cluster.Load{}}
+	for _, pod := range []string{clientA, clientB} {
+		Eventually(ctx, func(ctx context.Context) error {
+			_, err := c.Shell(ctx, pod, "ls "+travelerDirectories[0])
+			return err
+		}).Should(Succeed())
+		var err error
+		t.loads[pod], err = c.StartLoad(ctx, pod, travelerShare+"-"+pod, travelerDirectories, "--do", "files,opens", "--pause", "200ms", "--bytes", "16Mi")
+		Expect(err).NotTo(HaveOccurred())
+	}
+	m.kinds = append(m.kinds, mishap{moveDirectory, func(ctx context.Context, _ *mishaps) string {
+		GinkgoHelper()
+		to := askToMove(ctx, fileServer, travelerShare, travelerPath)
+		moved(ctx, fileServer, travelerShare, travelerPath, to)
+		return travelerPath + " to " + to
+	}})
+	return t
+}
+
+// arrive ends the loads: they may have had no error, and found no wrong data.
+func (t *traveler) arrive(ctx context.Context) {
+	GinkgoHelper()
+	var ledgers []string
+	for _, pod := range []string{clientA, clientB} {
+		result := stoppedAfterMoves(ctx, t.loads[pod])
+		AddReportEntry("the load in the directory that moves, in "+pod, result.Text(), ReportEntryVisibilityAlways)
+		ledger, err := t.loads[pod].Ledger(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		ledgers = append(ledgers, ledger)
+	}
+	for i, pod := range []string{clientA, clientB} {
+		audited(ctx, pod, travelerDirectories, []string{ledgers[1-i]})
+	}
+}
+
 // The soak takes an hour where it is asked for (make soak), else five minutes.
 var _ = Describe("A FileServer under load, with random mishaps for a long time", Label("soak"), func() {
 	It("gives no error, no wrong data and no stolen lock", func(ctx SpecContext) {
 		m := newMishaps(ctx, seed(), true)
+		var moving *traveler
+		if soakFor >= longSoak {
+			moving = newTraveler(ctx, m)
+		}
 		underMishaps(ctx, "soak", m, func() {
 			for until := time.Now().Add(soakFor); time.Now().Before(until); {
 				m.next(ctx)
 			}
 		})
 		Expect(m.count()).To(BeNumerically(">", 0))
+		if moving != nil {
+			moving.arrive(ctx)
+		}
 	}, SpecTimeout(24*time.Hour))
 })
