@@ -149,7 +149,7 @@ func TestDirectoriesAreSpreadBeforeTheCacheShowsThem(t *testing.T) {
 	}
 }
 
-// What is made and removed between two looks at the cache is never seen there. It does not count for ever.
+// What is made and removed between two looks at the cache is never seen there. It does not count until a restart.
 func TestADirectoryThatTheCacheNeverShowsIsForgotten(t *testing.T) {
 	var assumed assumed
 	made := time.Unix(1e9, 0)
@@ -158,7 +158,7 @@ func TestADirectoryThatTheCacheNeverShowsIsForgotten(t *testing.T) {
 		t.Errorf("%d are counted as long as the cache may be late", len(got))
 	}
 	if got := assumed.with(nil, "storage", "fs", made.Add(assumeFor)); len(got) != 0 || len(assumed.byName) != 0 {
-		t.Errorf("%d are counted for ever, and %d kept", len(got), len(assumed.byName))
+		t.Errorf("%d are counted a minute later, and %d kept", len(got), len(assumed.byName))
 	}
 }
 
