@@ -25,9 +25,10 @@ const dialWait = 10 * time.Second
 
 // copyOptions make the copy the same as the source. Not -D: a data server's container may not make device nodes. In place, so that a large file that
 // was half copied is not copied again; the copy is not used before it is whole.
-// Times are compared to the nanosecond (--modify-window=-1), not to the second.
+// Times are compared to the nanosecond (--modify-window=-1), not to the second. With --xattrs once rsync leaves out those of its own backups
+// (user.rsync.%stat of --fake-super).
 var copyOptions = []string{
-	"--recursive", "--links", "--perms", "--times", "--group", "--owner", "--specials", "--hard-links", "--acls", "--xattrs",
+	"--recursive", "--links", "--perms", "--times", "--group", "--owner", "--specials", "--hard-links", "--acls", "--xattrs", "--xattrs",
 	"--filter=-x! user.*", "--sparse", "--numeric-ids", "--inplace", "--delete", "--modify-window=-1",
 }
 
