@@ -170,7 +170,12 @@ func (m *Mover) askSource(ctx context.Context, dial func(ctx context.Context) (n
 	if err != nil {
 		return nil, nil, reply{}, fmt.Errorf("%w: connecting to the source: %w", errNotYet, err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	answering, cancel := ctx, context.CancelFunc(func() {})
+	if m.settling(request.Kind) != nil {
+		answering, cancel = context.WithTimeout(ctx, answerWait)
+	}
+	defer cancel()
+	stop := context.AfterFunc(answering, func() { _ = conn.Close() })
 	defer stop()
 	reader := bufio.NewReader(conn)
 	var head reply

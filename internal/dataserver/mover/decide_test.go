@@ -133,6 +133,8 @@ func TestTheListForGanesha(t *testing.T) {
 		{ID: "left-old", Share: "s", Path: "d", Stage: stageLeft, Parent: parent, Top: 2, Left: now.Add(-time.Hour - time.Second)},
 		{ID: "came-back", Share: "s", Path: "e", Stage: stageLeft, Parent: parent, Top: 2, Left: now.Add(-time.Second)},
 		{ID: "returning", Share: "s", Path: "e", Stage: stagePlacing},
+		{ID: "gone-again", Share: "s", Path: "h", Stage: stageLeft, Parent: parent, Top: 2, Left: now.Add(-time.Second)},
+		{ID: "had-come", Share: "s", Path: "h", Stage: stagePlaced}, // Its source has not answered yet.
 		{ID: "elsewhere", Share: "s", Path: "g", Stage: stageLeft, Parent: parent + 1, Top: 2, Left: now.Add(-time.Second)},
 		{ID: "made-again", Share: "s", Path: "f", Stage: stageLeft, Parent: parent, Top: 2, Left: now.Add(-time.Second)},
 	}
@@ -154,6 +156,8 @@ func TestTheListForGanesha(t *testing.T) {
 		"stale " + export + " 2 " + encode(hiddenPrefix+"left-old") + " -",
 		left + "- -",
 		"stale " + export + " 2 " + encode(hiddenPrefix+"came-back") + " -",
+		left + encode("h") + " -",
+		"stale " + export + " 2 " + encode(hiddenPrefix+"gone-again") + " -",
 		fmt.Sprintf("stale %s %d - -", export, parent+1),
 		"stale " + export + " 2 " + encode(hiddenPrefix+"elsewhere") + " -",
 		left + "- -",

@@ -13,7 +13,7 @@ import (
 )
 
 // short are limits that tests wait for.
-var short = limits{release: 3 * time.Second, closing: 300 * time.Millisecond, orphan: 300 * time.Millisecond, tidy: 100 * time.Millisecond, pass: 20 * time.Millisecond, short: testLimit, stale: 100 * time.Millisecond}
+var short = limits{release: 3 * time.Second, closing: 300 * time.Millisecond, orphan: 300 * time.Millisecond, tidy: 100 * time.Millisecond, inform: time.Hour, pass: 20 * time.Millisecond, short: testLimit, stale: 100 * time.Millisecond}
 
 // shortWorld is a world whose servers have short limits.
 func shortWorld(t *testing.T) *world {

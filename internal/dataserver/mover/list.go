@@ -83,7 +83,7 @@ func isIn(where place, parent uint64) bool {
 func isBackAgain(where place, all []*journal) bool {
 	there, err := exists(where.shown())
 	return err != nil || there || slices.ContainsFunc(all, func(j *journal) bool {
-		return j.isPlacing() && j.Share == where.share && j.Volume == where.volume && j.Path == where.path
+		return (j.Stage == stageAsking || j.Stage == stagePlacing) && j.Share == where.share && j.Volume == where.volume && j.Path == where.path
 	})
 }
 

@@ -2,6 +2,7 @@ package mover
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"reflect"
@@ -23,6 +24,8 @@ const (
 	defaultKeepSeconds = 24 * 60 * 60
 	// tidyEvery is how often it is looked for what moves have left.
 	tidyEvery = 5 * time.Second
+	// informFor is for how long the target of a move that is in no task any more tells the source that it has the directory.
+	informFor = time.Hour
 	// mostSenders bounds the requests of one move that a source answers at a time: an end that was not noticed yet, and the next.
 	mostSenders = 2
 	// maxMessage is the schema's limit of a message, in bytes.
@@ -84,7 +87,8 @@ type Mover struct {
 type limits struct {
 	// release is how long a directory stays frozen if nothing is heard of the operator, closing how long clients wait for those who have files open,
 	// orphan how long a move waits that is in no task any more: all objects may be lost, and are written again. tidy is how often it is looked for these.
-	release, closing, orphan, tidy time.Duration
+	// inform is for how long the target tells the source of such a move that it has the directory.
+	release, closing, orphan, tidy, inform time.Duration
 	// pass is the least pause between two passes, short how long one takes at the most for the directory to be frozen next, stale how long clients of
 	// the source wait after the flip.
 	pass, short, stale time.Duration
@@ -105,7 +109,7 @@ func New(config Config) *Mover {
 	return &Mover{
 		Config: config, confines: HasLandlock(), tasks: make(chan []internalv1.MoveTask, 1), known: map[string]*work{}, sending: map[string]int{}, acting: map[string]*sync.Mutex{},
 		reports: map[string]internalv1.MoveReport{}, changed: make(chan struct{}, 1), sync: syncVolume,
-		limits:  limits{release: moving.ReleaseLimit, closing: closingLimit, orphan: orphanAfter, tidy: tidyEvery, pass: passPause, short: shortPass, stale: staleAfter},
+		limits:  limits{release: moving.ReleaseLimit, closing: closingLimit, orphan: orphanAfter, tidy: tidyEvery, inform: informFor, pass: passPause, short: shortPass, stale: staleAfter},
 		unheard: time.Since,
 	}
 }
@@ -274,7 +278,10 @@ func (m *Mover) end(ctx context.Context, task *internalv1.MoveTask) {
 	if err == nil && j != nil && !j.isSource() && ctx.Err() == nil {
 		err = m.endTarget(ctx, where, j)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errUnaware):
+		m.Log.Debug("the record of a move stays until its source knows that the directory is here", "move", task.ID, "err", err)
+	case err != nil:
 		m.Log.Error("removing what a move has left failed; trying again", "move", task.ID, "err", err)
 	}
 }

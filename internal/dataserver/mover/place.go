@@ -125,7 +125,8 @@ func (m *Mover) makeParents(ctx context.Context, where place, parents []parent) 
 	return nil
 }
 
-// endTarget ends a move that is in no task any more. A copy that may be the directory by now stays, and gets its name.
+// endTarget ends a move that is in no task any more. A copy that may be the directory by now stays, and gets its name. It is not forgotten before the source
+// knows that.
 func (m *Mover) endTarget(ctx context.Context, where place, j *journal) error {
 	if j.isPlacing() && j.Stage != stagePlaced && isThere(where.export()) {
 		if j.Stage == stageAsking {
@@ -138,6 +139,11 @@ func (m *Mover) endTarget(ctx context.Context, where place, j *journal) error {
 			if err := m.place(ctx, where, j); err != nil {
 				return err
 			}
+		}
+	}
+	if j.Stage == stagePlaced && isThere(where.export()) {
+		if err := m.tellPlaced(ctx, j); err != nil {
+			return err
 		}
 	}
 	m.about("end")

@@ -50,8 +50,8 @@ func (m *Mover) Serve(ctx context.Context, peer string, conn net.Conn) {
 
 // answer answers one request.
 func (m *Mover) answer(ctx context.Context, peer string, request *ask, reader *bufio.Reader, conn net.Conn) error {
-	if request.Kind == askPromise {
-		if err := m.promise(peer, request); err != nil {
+	if settle := m.settling(request.Kind); settle != nil {
+		if err := settle(peer, request); err != nil {
 			return writeLine(conn, refusal(err))
 		}
 		return writeLine(conn, reply{Time: m.Now().UnixNano()})

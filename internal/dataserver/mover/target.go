@@ -91,6 +91,9 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 			state = internalv1.MoveStateVerified
 		}
 	case task.Step == internalv1.MoveThawing: // The copy goes on when the source does.
+		if j == nil {
+			err = m.tellNothing(ctx, where, task)
+		}
 	case task.Step == internalv1.MovePlacing || task.Step == internalv1.MoveLeaving:
 		if err = m.put(ctx, where, task); err == nil {
 			state = internalv1.MoveStatePlaced

@@ -2,6 +2,8 @@ package mover
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -25,7 +27,7 @@ func (m *Mover) alone(id string) (release func()) {
 
 // tidyAlways deletes trash whose time is over, and ends what is in no task any more, until the context ends.
 func (m *Mover) tidyAlways(ctx context.Context) {
-	t := &tidying{unknown: map[string]time.Time{}, kept: map[string]time.Time{}}
+	t := &tidying{unknown: map[string]time.Time{}, kept: map[string]time.Time{}, informed: map[string]time.Time{}}
 	for ctx.Err() == nil {
 		m.tidy(ctx, t)
 		select {
@@ -35,9 +37,20 @@ func (m *Mover) tidyAlways(ctx context.Context) {
 	}
 }
 
-// tidying has since when a move that is on a volume is in no task, and since when the time of one in the trash is not written down. Both are of the
-// process's own clock: nothing is deleted because that of the machine was changed.
-type tidying struct{ unknown, kept map[string]time.Time }
+// tidying has since when a move that is on a volume is in no task, since when the time of one in the trash is not written down, and when it was last seen that the
+// other data server does not know what became of one. All are of the process's own clock: nothing is deleted because that of the machine was changed.
+type tidying struct{ unknown, kept, informed map[string]time.Time }
+
+// forget forgets the moves that are on no volume any more.
+func (t *tidying) forget(all []*journal) {
+	is := make(map[string]bool, len(all))
+	for _, j := range all {
+		is[j.ID] = true
+	}
+	for _, times := range []map[string]time.Time{t.unknown, t.kept, t.informed} {
+		maps.DeleteFunc(times, func(id string, _ time.Time) bool { return !is[id] })
+	}
+}
 
 func (m *Mover) tidy(ctx context.Context, t *tidying) {
 	all, err := journals(m.Root)
@@ -50,6 +63,7 @@ func (m *Mover) tidy(ctx context.Context, t *tidying) {
 			m.Log.Error("telling ganesha which directories move failed; trying again", "err", err)
 		}
 	}
+	t.forget(all)
 	for _, j := range all {
 		if err := m.tidyOne(ctx, t, j); err != nil && ctx.Err() == nil {
 			m.Log.Error("tidying up after a move failed; trying again", "share", j.Share, "path", j.Path, "err", err)
@@ -70,7 +84,7 @@ func (m *Mover) tidyOne(ctx context.Context, t *tidying, j *journal) error {
 	case t.unknown[j.ID].IsZero():
 		t.unknown[j.ID] = time.Now()
 		return nil
-	case time.Since(t.unknown[j.ID]) < m.limits.orphan:
+	case time.Since(t.unknown[j.ID]) < m.limits.orphan, time.Since(t.informed[j.ID]) < m.limits.orphan:
 		return nil
 	}
 	defer m.alone(j.ID)()
@@ -83,7 +97,9 @@ func (m *Mover) tidyOne(ctx context.Context, t *tidying, j *journal) error {
 	}
 	switch {
 	case j.Stage == stagePromised && isThere(where.export()):
-		m.Log.Warn("the move of a directory is in no task any more, and the target may serve it: it stays frozen here", "share", j.Share, "path", j.Path, "target", j.Peer)
+		m.Log.Warn("the move of a directory is in no task any more, and the target may serve it: it stays frozen here until the target is heard of",
+			"share", j.Share, "path", j.Path, "target", j.Peer)
+		t.informed[j.ID] = time.Now()
 		return nil
 	case j.Stage == stagePromised:
 		return where.forget(ctx) // The share was deleted meanwhile, with its data.
@@ -95,7 +111,17 @@ func (m *Mover) tidyOne(ctx context.Context, t *tidying, j *journal) error {
 	case j.isSource():
 		return nil
 	}
-	return m.endTarget(ctx, where, j)
+	err = m.endTarget(ctx, where, j)
+	if !errors.Is(err, errUnaware) {
+		return err
+	}
+	if time.Since(t.unknown[j.ID]) >= m.limits.inform {
+		m.Log.Warn("the source of a move has not answered, and does not learn any more that the directory is here: clients that have it mounted there wait; "+
+			"unmount it there by force, and mount it again", "share", j.Share, "path", j.Path, "source", j.Peer, "err", err)
+		return where.forget(ctx)
+	}
+	t.informed[j.ID] = time.Now()
+	return nil
 }
 
 // keepTrash counts for how long something was in the trash, and ends that.

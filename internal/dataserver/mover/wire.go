@@ -22,6 +22,9 @@ const (
 	askFreeze = "freeze"
 	// askPromise: the source must not end the freeze by itself any more. Nothing follows the head.
 	askPromise = "promise"
+	// askPlaced: the target has the directory. askNothing: it has neither the directory nor a record of it. Nothing follows the head of either.
+	askPlaced  = "placed"
+	askNothing = "nothing"
 	// askManifest: lines of entries follow.
 	askManifest = "manifest"
 )
