@@ -37,6 +37,8 @@ type inventory struct {
 	// misplaced has some places of data that clients don't see; misplacedCount is their number.
 	misplaced      []string
 	misplacedCount int
+	// silent are owners of such places that can't be asked whether they have the directory.
+	silent []string
 	// elsewhere has some places of directories that their owners do not have.
 	elsewhere []string
 	// skipped has some directories that can't have a ShareDirectory; skippedCount is their number.
@@ -177,6 +179,9 @@ func (i *inventory) findMisplaced(o *observed) {
 			i.elsewhere = append(i.elsewhere, d.place)
 		} else {
 			i.misplaced = append(i.misplaced, d.place)
+			if owner := silentOwner(o, owned); owner != "" && !slices.Contains(i.silent, owner) {
+				i.silent = append(i.silent, owner)
+			}
 		}
 	}
 	for _, export := range inventoriedExports(o) {
@@ -185,6 +190,20 @@ func (i *inventory) findMisplaced(o *observed) {
 		}
 		i.skippedCount += int(ptr.Deref(export.Status.Inventory.SkippedCount, 0))
 	}
+}
+
+// silentOwner is the owner of a directory if nothing is known of it now: what another data server has may be the data, as after a restore of the API from
+// a backup of before a move.
+func silentOwner(o *observed, directory *internalv1.ShareDirectory) string {
+	if directory == nil || ownerOf(directory) == nil {
+		return ""
+	}
+	owner := ownerOf(directory).Server
+	at := slices.IndexFunc(o.dataServers, func(s internalv1.DataServer) bool { return s.Name == owner })
+	if at < 0 || whyUnavailable(&o.dataServers[at]) != "" || o.stateOf(owner).IsDown() {
+		return owner
+	}
+	return ""
 }
 
 // displaced is a directory that lies on another volume than its owner's.
@@ -256,6 +275,10 @@ func inventoriedCondition(found inventory) metav1.Condition {
 		text := conditions.List(found.misplaced, maxNamed)
 		if more := found.misplacedCount - len(found.misplaced); more > 0 {
 			text += " and " + strconv.Itoa(more) + " more"
+		}
+		if len(found.silent) > 0 {
+			return conditions.True(kind, v1alpha1.ReasonDataMisplaced, "clients don't see what is in "+text+". Remove nothing there: it may be the data. Whether "+
+				conditions.List(found.silent, maxNamed)+" has these directories is known when it answers")
 		}
 		return conditions.True(kind, v1alpha1.ReasonDataMisplaced, "clients don't see what is in "+text+
 			", because the share has these directories elsewhere: move the content by hand and remove them there")

@@ -218,6 +218,13 @@ func TestNothingIsPlacedBeforeItIsKnownWhatTheVolumesHave(t *testing.T) {
 			o.wasDone(1)
 			o.looked("fs-1", 1, hasCopies("a"))
 		}, nil, "others do: fs-1:/volumes/0/s/a. Remove nothing there: condition JunctionsResolved", 1},
+		"a directory is on another server than its owner, which does not answer": {spread, func(o *observed) {
+			o.put("a", "fs-0", ready)
+			o.put("b", "fs-0", ready)
+			o.wasDone(1)
+			o.dataServers[0].Status.Unreachable = internalv1.Unreachable{SeenBy: "fs-namespace-0", SinceTime: ptr.To(metav1.NewTime(decideTime))}
+			o.looked("fs-1", 1, hasCopies("a"))
+		}, nil, "clients don't see what is in fs-1:/volumes/0/s/a. Remove nothing there: it may be the data. Whether fs-0 has these directories is known when it answers", 1},
 		"a directory can't be recorded": {spread, func(o *observed) {
 			o.put("a", "fs-0", ready)
 			o.put("b", "fs-0", ready)

@@ -72,7 +72,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonClockSkewed:            "Correct the clock that the message names (NTP). Meanwhile snapshots are made, and none is deleted too early.",
 	v1alpha1.ReasonInventoryPending:       "If a data server will never come back, give up its data of this share with spec.ignoreDataOn.",
 	v1alpha1.ReasonDirectoriesSkipped:     "Rename these directories on the data server's volume to shorter names in UTF-8.",
-	v1alpha1.ReasonDataMisplaced:          "Clients can't see these copies. Save what you need from them on the data server, then remove them there.",
+	v1alpha1.ReasonDataMisplaced:          "Clients can't see what is there. If the message asks to remove it, save what you need from it on the data server first.",
 	v1alpha1.ReasonDataInSeveralPlaces:    "Decide which data server has the right data, and list the others in spec.ignoreDataOn.",
 	v1alpha1.ReasonStoragePending:         "",
 	v1alpha1.ReasonStorageUnusable:        "Fix in Ceph what the message names; the FileServer's steward retries by itself. For the share's subvolume and user: kubectl get sharestorages. See docs/operate/ceph.md.",
