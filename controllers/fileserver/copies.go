@@ -19,7 +19,6 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
-	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/moving"
@@ -33,9 +32,11 @@ import (
 const (
 	// mostCopies is how many directories a data server gives away, and how many it takes, at a time.
 	mostCopies = 1
-	// mostWaiting is how many more a data server has no room for: each is tried again by itself, and the others that are to go there wait. mostParts bounds
-	// the moves of a data server, whatever they wait for: its spec.moves takes 64.
+	// mostWaiting is how many more a data server has no room for, or that were frozen heldUpAfter times to no avail, because files stay open for example: each
+	// is tried again by itself and takes no other's turn, and with more the others that are to go there wait. mostParts bounds the moves of a data server,
+	// whatever they wait for: its spec.moves takes 64.
 	mostWaiting = 8
+	heldUpAfter = 3
 	mostParts   = 32
 )
 
@@ -111,8 +112,12 @@ func (p *movePlan) copies(o *observed, live, still map[string]bool, asked map[in
 		if text := o.waiting(move); text != "" && !o.reportOf(move, move.Target.DataServerRef.Name).isRefused() {
 			p.stuck = append(p.stuck, fmt.Sprintf("%s of share %s: %s", directory.Spec.Path, directory.Spec.FileShareRef.Name, text))
 		}
-		giving[move.Source.DataServerRef.Name]++
-		taking[move.Target.DataServerRef.Name]++
+		if move.Step == internalv1.MoveCopying && move.Attempt >= heldUpAfter {
+			waiting[move.Target.DataServerRef.Name]++
+		} else {
+			giving[move.Source.DataServerRef.Name]++
+			taking[move.Target.DataServerRef.Name]++
+		}
 		p.step(o, directory, wanted, o.isBlocked(directory, live, still))
 		if move.IsFrozen() || move.Step == internalv1.MoveCopying {
 			p.next = requeue.Soonest(p.next, moving.Again(*move, movedTime(directory), o.now))
@@ -384,11 +389,3 @@ func (o *observed) fixed() *fixedDirectories {
 
 // copyAgain is when to look at copies again.
 func (p *movePlan) copyAgain() time.Duration { return p.next }
-
-// describeStuck says why directories do not move; "" if all do.
-func (p *movePlan) describeStuck() string {
-	if len(p.stuck) == 0 {
-		return ""
-	}
-	return "; " + conditions.List(p.stuck, maxPaths)
-}

@@ -137,6 +137,15 @@ func TestStepsOfCopies(t *testing.T) {
 				reports("fs-1", "move-a", internalv1.MoveStateRefused, 0, "the volume is full"),
 			want: []string{"s/b on fs-2, from fs-2 to fs-0: Copying 0"}, stuck: "a of share s: the volume is full",
 		},
+		"one whose files stay open waits, and others go on": {
+			o: onVolumes(copied(owned("s", "a", "fs-2"), "fs-2", "fs-1", copying, 3), owned("s", "b", "fs-2")).leave("fs-2").
+				reports("fs-1", "move-a", internalv1.MoveStateCopying, 3, ""),
+			want: []string{"s/b on fs-2, from fs-2 to fs-0: Copying 0"},
+		},
+		"but they may be closed soon": {
+			o: onVolumes(copied(owned("s", "a", "fs-2"), "fs-2", "fs-1", copying, 2), owned("s", "b", "fs-2")).leave("fs-2").
+				reports("fs-1", "move-a", internalv1.MoveStateCopying, 2, ""),
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -174,6 +183,18 @@ func TestStepsOfCopies(t *testing.T) {
 
 // There is no room at all for what a leaving server has. Each directory is tried, and a DataServer takes 64 moves: with one more nothing of it can be written.
 func TestDirectoriesWithoutRoomDoNotFillADataServersMoves(t *testing.T) {
+	mustFillNoMoves(t, func(o *observed, directory *internalv1.ShareDirectory) {
+		o.reports(directory.Spec.Move.Target.DataServerRef.Name, directory.Spec.Move.ID, internalv1.MoveStateRefused, 0, "the volume is full")
+	})
+}
+
+// Nor do those whose files stay open.
+func TestDirectoriesInUseDoNotFillADataServersMoves(t *testing.T) {
+	mustFillNoMoves(t, func(_ *observed, directory *internalv1.ShareDirectory) { directory.Spec.Move.Attempt = 5 })
+}
+
+func mustFillNoMoves(t *testing.T, begun func(o *observed, directory *internalv1.ShareDirectory)) {
+	t.Helper()
 	var directories []*internalv1.ShareDirectory
 	for i := range 200 {
 		directories = append(directories, owned("s", fmt.Sprintf("d%03d", i), "fs-2"))
@@ -184,7 +205,7 @@ func TestDirectoriesWithoutRoomDoNotFillADataServersMoves(t *testing.T) {
 		for _, write := range plan.writes {
 			at := slices.IndexFunc(o.owned, func(d internalv1.ShareDirectory) bool { return d.Name == write.after.Name })
 			o.owned[at] = *write.after
-			o.reports(write.after.Spec.Move.Target.DataServerRef.Name, write.after.Spec.Move.ID, internalv1.MoveStateRefused, 0, "the volume is full")
+			begun(o, &o.owned[at])
 		}
 		for server, tasks := range o.moveTasks(nil) {
 			if len(tasks) > 64 {

@@ -77,6 +77,14 @@ func (p *movePlan) again() time.Duration {
 	return p.copyAgain()
 }
 
+// describeStuck says why directories do not move; "" if all do.
+func (p *movePlan) describeStuck() string {
+	if len(p.stuck) == 0 {
+		return ""
+	}
+	return "; " + conditions.List(p.stuck, maxPaths)
+}
+
 // isToMove tells whether a directory's owner is to be empty, or is none any more.
 func (o *observed) isToMove(directory *internalv1.ShareDirectory) bool {
 	owner := directory.Spec.DataServerRef.Name
