@@ -347,6 +347,7 @@ func runScenarios(t *testing.T) {
 		{"the recorded address reclaims first", recordedAddressesReclaimFirst},
 		{"sessions end in a race", sessionsEndInARace},
 		{"client IDs and sessions are bounded", clientsAreBounded},
+		{"the addresses of a network are one client, and nodes are not", networksAreOneClient},
 		{"silent clients are kept", silentClientsAreKept},
 		{"owners are seen whoever looks meanwhile", ownersAreSeen},
 		{"a new pod finds its exports and its clients", newPodFindsItsState},

@@ -19,6 +19,7 @@ import (
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/internal/dataserver/dataservertest"
+	"github.com/howdah/howdah/internal/ganesha/realtest"
 	"github.com/howdah/howdah/internal/nfs4/client"
 )
 
@@ -81,8 +82,12 @@ func (b *bystander) noticedNothing(what string) {
 // connectFrom makes a bare connection to the data server.
 func connectFrom(t *testing.T, local string) net.Conn {
 	t.Helper()
-	dialer := net.Dialer{Timeout: timeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(local), 0))}
-	connection, err := dialer.DialContext(t.Context(), "tcp", "10.99.0.1:2049")
+	address, to := netip.MustParseAddr(local), "10.99.0.1"
+	if address.Is6() {
+		to = realtest.AddressIPv6
+	}
+	dialer := net.Dialer{Timeout: timeout, LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(address, 0))}
+	connection, err := dialer.DialContext(t.Context(), "tcp", net.JoinHostPort(to, "2049"))
 	mustWork(t, "connect from "+local, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	return connection

@@ -29,6 +29,11 @@ func (c Config) check() error {
 	if c.GraceSeconds < c.LeaseSeconds || c.GraceSeconds > 180 {
 		faults = append(faults, fmt.Errorf("Grace_Period %d is not %d (the lease) to 180 seconds", c.GraceSeconds, c.LeaseSeconds))
 	}
+	for _, network := range c.CountedAlone {
+		if !network.IsValid() {
+			faults = append(faults, errors.New("Counted_Alone has a network that is not valid"))
+		}
+	}
 	ids, pseudos := map[uint16]bool{}, map[string]bool{}
 	paths := map[string]string{}
 	for _, export := range c.Exports {

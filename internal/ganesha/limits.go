@@ -1,11 +1,12 @@
 package ganesha
 
-// Limits bound what clients may take of a data server, in all and for each address. All are numbers of pieces.
+// Limits bound what clients may take of a data server, in all, for each address and for each network, which is an IPv6 /64 whose addresses do not
+// count alone (Config.CountedAlone). All are numbers of pieces.
 type Limits struct {
 	// Connections are TCP connections of clients: RPC_Max_Connections.
-	Connections, ConnectionsPerAddress uint32
+	Connections, ConnectionsPerAddress, ConnectionsPerNetwork uint32
 	// Clients are client IDs (RFC 8881 section 18.35), confirmed or not.
-	Clients, ClientsPerAddress uint32
+	Clients, ClientsPerAddress, ClientsPerNetwork uint32
 	// Sessions are those of CREATE_SESSION.
 	Sessions, SessionsPerClient uint32
 }
@@ -33,15 +34,20 @@ func LimitsFor(memory int64) Limits {
 		memory = unlimitedMemory
 	}
 	connections := uint32(min(max(memory/connectionShare/connectionBytes, leastConnections), mostConnections))
-	limits := Limits{Clients: connections, ClientsPerAddress: connections / 16, Sessions: connections, SessionsPerClient: sessionsPerClient}
+	limits := Limits{
+		Clients: connections, ClientsPerAddress: connections / 16, ClientsPerNetwork: connections / 4,
+		Sessions: connections, SessionsPerClient: sessionsPerClient,
+	}
 	return limits.WithConnections(connections)
 }
 
-// WithConnections are the limits with as many connections as the user asks for; 0 leaves them as they are. One address may have a quarter.
+// WithConnections are the limits with as many connections as the user asks for; 0 leaves them as they are. One address may have a quarter, and
+// a network half: there may be many machines in it.
 func (l Limits) WithConnections(connections uint32) Limits {
 	if connections > 0 {
 		l.Connections = connections
 		l.ConnectionsPerAddress = min(connections, max(connections/4, leastPerAddress))
+		l.ConnectionsPerNetwork = min(connections, max(connections/2, leastPerAddress))
 	}
 	return l
 }

@@ -23,6 +23,9 @@ type Config struct {
 	// AlwaysAdmitted is the address that may connect while no export admits it, and that no limit for an address counts for
 	// (build/patches/0300-gate.patch). Of others, those connect that an export admits.
 	AlwaysAdmitted netip.Addr
+	// CountedAlone are networks of IPv6 addresses that each count as a client of their own. Of all other addresses of IPv6 a /64 is one client
+	// (build/patches/0350-a-network-is-one-client.patch). Those of IPv4 count alone, and are not written. A reload takes a new list.
+	CountedAlone []netip.Prefix
 	// RecoveryRoot is the directory below which ganesha remembers its clients across restarts. "" with Ceph, which does.
 	RecoveryRoot string
 	// Ceph is how ganesha reaches a Ceph cluster; nil if it needs none.

@@ -44,6 +44,7 @@ func Render(config Config) (string, error) {
 	if config.Ceph != nil {
 		w.ceph(*config.Ceph)
 	}
+	w.gate(config.CountedAlone)
 	exports := slices.Clone(config.Exports)
 	slices.SortFunc(exports, func(a, b Export) int { return cmp.Compare(a.ID, b.ID) })
 	for _, export := range exports {
@@ -66,6 +67,7 @@ func (w *writer) core(config Config) {
 		limits := cmp.Or(config.Limits, LimitsFor(0))
 		w.number("RPC_Max_Connections", uint64(limits.Connections))
 		w.number("RPC_Max_Connections_Per_Address", uint64(limits.ConnectionsPerAddress))
+		w.number("RPC_Max_Connections_Per_Network", uint64(limits.ConnectionsPerNetwork))
 		if own := config.AlwaysAdmitted; own.IsValid() {
 			w.word("Always_Admitted", netip.PrefixFrom(own, own.BitLen()).String())
 		}
@@ -94,6 +96,7 @@ func (w *writer) nfsv4(config Config) {
 		limits := cmp.Or(config.Limits, LimitsFor(0))
 		w.number("Max_Client_Ids", uint64(limits.Clients))
 		w.number("Max_Client_Ids_Per_Address", uint64(limits.ClientsPerAddress))
+		w.number("Max_Client_Ids_Per_Network", uint64(limits.ClientsPerNetwork))
 		w.number("Max_Sessions", uint64(limits.Sessions))
 		w.number("Max_Sessions_Per_Client", uint64(limits.SessionsPerClient))
 		// Silent clients are kept while there is room and no other client wants what they hold.
@@ -115,6 +118,21 @@ func (w *writer) ceph(ceph Ceph) {
 	w.block("CEPH", func() { w.quoted("Ceph_Conf", ceph.ConfigFile) })
 	// Another server may change the same directory, and libcephfs has a coherent cache of its own.
 	w.block("MDCACHE", func() { w.number("Dir_Chunk", 0) })
+}
+
+// gate writes a block that a reload reads as well.
+func (w *writer) gate(countedAlone []netip.Prefix) {
+	var networks []string
+	for _, network := range countedAlone {
+		if network = canonical(network); network.Addr().Is6() {
+			networks = append(networks, network.String())
+		}
+	}
+	if len(networks) == 0 {
+		return
+	}
+	slices.Sort(networks)
+	w.block("GATE", func() { w.word("Counted_Alone", strings.Join(slices.Compact(networks), ", ")) })
 }
 
 func (w *writer) export(export Export) {

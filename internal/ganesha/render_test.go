@@ -83,6 +83,10 @@ func TestEveryFormIsWrittenAsInItsGoldenFile(t *testing.T) {
 			}
 			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", []Client{client}, nil, false}}
 		},
+		"addresses that count alone": func(t *testing.T, c *Config) {
+			c.CountedAlone = []netip.Prefix{address(t, "fd00:7::/112"), address(t, "fd00:8::1")}
+			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", []Client{trusted(t)}, nil, false}}
+		},
 		"an export without clients": func(_ *testing.T, c *Config) {
 			c.Exports = []Export{{1, "/volumes/0/a", "/a/0", nil, nil, false}}
 		},
@@ -275,5 +279,24 @@ func TestAnAddressIsWrittenOnceForEachBlock(t *testing.T) {
 	}
 	if !strings.Contains(text, "Clients = 10.0.0.1/32, 10.0.7.0/24, 10.0.0.2/32;") {
 		t.Error(text)
+	}
+}
+
+// The same networks in another order are no reload; IPv4 addresses count alone anyway.
+func TestNetworksThatCountAloneAreWrittenOnceAndInOrder(t *testing.T) {
+	config := server()
+	for _, text := range []string{"fd00:9::1", "10.0.0.1/32", "fd00:8::7/127", "::ffff:10.0.0.2", "fd00:9::1", "fd00:8::6/127"} {
+		config.CountedAlone = append(config.CountedAlone, address(t, text))
+	}
+	text, err := Render(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "GATE {\n  Counted_Alone = fd00:8::6/127, fd00:9::1/128;\n}\n"; !strings.Contains(text, want) {
+		t.Errorf("%s\nhas no %s", text, want)
+	}
+	config.CountedAlone = config.CountedAlone[1:2]
+	if text, err = Render(config); err != nil || strings.Contains(text, "GATE") {
+		t.Errorf("with IPv4 alone: %v\n%s", err, text)
 	}
 }

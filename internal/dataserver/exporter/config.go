@@ -34,7 +34,7 @@ func desiredConfig(server *internalv1.DataServer, exports, awaited []*internalv1
 		ServerScope:  server.Spec.ServerScope,
 		ServerOwner:  owner,
 		LeaseSeconds: server.Spec.LeaseSeconds, Limits: ganesha.LimitsFor(memoryLimit).WithConnections(uint32(server.Spec.MaxConnections)),
-		AlwaysAdmitted: own,
+		AlwaysAdmitted: own, CountedAlone: countedAlone(nodes, exports, awaited),
 		// Ganesha needs a grace period of at least a lease: a client that notices the restart late must still be able to reclaim.
 		GraceSeconds: max(server.Spec.GraceSeconds, server.Spec.LeaseSeconds),
 	}
@@ -118,6 +118,30 @@ func clusterNodes(server *internalv1.DataServer, gateways []netip.Addr) (nodes, 
 		found.networks = append(found.networks, netip.PrefixFrom(gateway, gateway.BitLen()))
 	}
 	return found, nil
+}
+
+// nodeBits is how long the prefix of a network of nodes must be at least for its IPv6 addresses to count as clients of their own, as at namespace
+// servers. In a network of more than 65,536 addresses, such as a user may add, a machine has any number of them.
+const nodeBits = 112
+
+// countedAlone are the networks whose IPv6 addresses count as clients of their own: those of nodes, and single addresses that a rule names.
+func countedAlone(nodes nodes, exports ...[]*internalv1.ShareExport) (networks []netip.Prefix) {
+	for _, network := range nodes.networks {
+		if network.Addr().Is6() && network.Bits() >= nodeBits {
+			networks = append(networks, network)
+		}
+	}
+	for _, export := range slices.Concat(exports...) {
+		for _, rule := range export.Spec.Access {
+			for _, text := range rule.Clients {
+				// What is no address was refused with its rule, or is a word.
+				if address, err := ganesha.ParseAddress(text); err == nil && address.Addr().Is6() && address.IsSingleIP() {
+					networks = append(networks, address)
+				}
+			}
+		}
+	}
+	return networks
 }
 
 // clientRules are the rules of a share for ganesha, which uses the first one that has the client's address. While no node is known, a rule for

@@ -56,6 +56,7 @@ func Parse(text string) (ganesha.Config, error) {
 			config.Port, config.MonitoringPort = uint16(r.number("NFS_Port", 16)), uint16(r.number("Monitoring_Port", 16))
 			config.Limits.Connections = uint32(r.number("RPC_Max_Connections", 32))
 			config.Limits.ConnectionsPerAddress = uint32(r.number("RPC_Max_Connections_Per_Address", 32))
+			config.Limits.ConnectionsPerNetwork = uint32(r.number("RPC_Max_Connections_Per_Network", 32))
 			if _, set := r.block.options["Always_Admitted"]; set {
 				prefix, err := netip.ParsePrefix(r.take("Always_Admitted"))
 				r.keep(err)
@@ -71,6 +72,7 @@ func Parse(text string) (ganesha.Config, error) {
 			}
 			limits := &config.Limits
 			limits.Clients, limits.ClientsPerAddress = uint32(r.number("Max_Client_Ids", 32)), uint32(r.number("Max_Client_Ids_Per_Address", 32))
+			limits.ClientsPerNetwork = uint32(r.number("Max_Client_Ids_Per_Network", 32))
 			limits.Sessions, limits.SessionsPerClient = uint32(r.number("Max_Sessions", 32)), uint32(r.number("Max_Sessions_Per_Client", 32))
 			r.same("Expired_Client_Threshold", strconv.FormatUint(uint64(limits.Clients), 10))
 			r.same("Max_Alive_Time_For_Expired_Client", "2592000")
@@ -87,7 +89,16 @@ func Parse(text string) (ganesha.Config, error) {
 			return config, err
 		}
 	}
-	for _, b := range blocks[len(order):] {
+	blocks = blocks[len(order):]
+	if len(blocks) > 0 && blocks[0].name == "GATE" {
+		r := reader{block: blocks[0]}
+		config.CountedAlone = r.prefixes("Counted_Alone")
+		if err := r.end(0); err != nil {
+			return config, err
+		}
+		blocks = blocks[1:]
+	}
+	for _, b := range blocks {
 		export, err := parseExport(b)
 		if err != nil {
 			return config, err
@@ -145,11 +156,7 @@ func parseClients(blocks []*block) (clients []ganesha.Client, err error) {
 		reserved, err := strconv.ParseBool(r.word("PrivilegedPort"))
 		r.keep(err)
 		client.ReservedPorts = reserved
-		for text := range strings.SplitSeq(r.take("Clients"), ", ") {
-			prefix, err := netip.ParsePrefix(text)
-			r.keep(err)
-			client.Addresses = append(client.Addresses, prefix)
-		}
+		client.Addresses = r.prefixes("Clients")
 		if err := r.end(0); err != nil {
 			return clients, err
 		}
@@ -217,6 +224,15 @@ func (r *reader) number(option string, bits int) uint64 {
 	value, err := strconv.ParseUint(r.take(option), 10, bits)
 	r.keep(err)
 	return value
+}
+
+func (r *reader) prefixes(option string) (found []netip.Prefix) {
+	for text := range strings.SplitSeq(r.take(option), ", ") {
+		prefix, err := netip.ParsePrefix(text)
+		r.keep(err)
+		found = append(found, prefix)
+	}
+	return found
 }
 
 // end fails if something went wrong or something was not taken.

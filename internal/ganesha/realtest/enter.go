@@ -55,6 +55,9 @@ const (
 	Address4    = "10.97.0.1"
 	Address5    = "10.99.0.3"
 	AddressIPv6 = "fd00:99::1"
+	// SubnetIPv6 and a number from 1 to SubnetAddresses, in hexadecimal digits, are addresses of one /64.
+	SubnetIPv6      = "fd00:98::"
+	SubnetAddresses = 8
 )
 
 // Main is for a package's TestMain: it goes on inside where Inside asked for that.
@@ -208,6 +211,9 @@ func commands(scratch, root, lower string) []string {
 		"mount -t proc proc " + root + "/proc",
 		"mount -t tmpfs tmpfs " + root + "/dev",
 		"touch " + root + NodeLog, "mount --bind " + scratch + "/node/kubelet/pod/log " + root + NodeLog,
+	}
+	for i := range SubnetAddresses {
+		all = append(all, fmt.Sprintf("ip address add %s%x/128 dev lo", SubnetIPv6, i+1))
 	}
 	return append(all, GaneshaRoot(root, "/volumes", OwnRoot)...)
 }
