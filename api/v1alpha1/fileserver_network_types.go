@@ -84,7 +84,7 @@ type LoadBalancer struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=4
 	// +kubebuilder:validation:items:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c))",message="sourceRanges must be networks, such as 192.0.2.0/24"
+	// +kubebuilder:validation:XValidation:rule="self.all(c, isCIDR(c) && cidr(c) == cidr(c).masked())",message="sourceRanges must be networks without bits of hosts, such as 192.0.2.0/24"
 	// +listType=set
 	// +optional
 	SourceRanges []string `json:"sourceRanges,omitempty"`

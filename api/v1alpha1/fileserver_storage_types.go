@@ -178,6 +178,7 @@ type VolumesStorage struct {
 	// storageClassName names the StorageClass of the claims. Unset means the cluster's default class.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="storageClassName must be the name of a StorageClass: lower-case letters, digits, '-' and '.'"
 	// +optional
 	StorageClassName string `json:"storageClassName,omitempty"`
 

@@ -23,6 +23,8 @@ import (
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 40",message="metadata.name must be at most 40 characters: pod, Service and label names are made from it"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a DNS label that starts with a letter (no dots): Service names are made from it"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.storage.volumes) || !has(oldSelf.spec.storage.volumes) || !isQuantity(string(self.spec.storage.volumes.size)) || !isQuantity(string(oldSelf.spec.storage.volumes.size)) || quantity(string(self.spec.storage.volumes.size)).compareTo(quantity(string(oldSelf.spec.storage.volumes.size))) >= 0 || has(self.status) && has(self.status.volumeSize) && quantity(string(self.spec.storage.volumes.size)).compareTo(quantity(string(self.status.volumeSize))) >= 0",message="size can't shrink: volumes can only grow. A size that they did not get can be set back to status.volumeSize",fieldPath=".spec.storage.volumes.size"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.drain) || !has(self.spec.drain.servers) || self.spec.drain.servers.all(s, s.substring(0, s.lastIndexOf('-')) == self.metadata.name)",message="drain.servers are data servers of this FileServer, as status.servers has them: NAME-0, NAME-1",fieldPath=".spec.drain.servers"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.storage.volumes) || !has(self.spec.storage.volumes.lostVolumes) || self.spec.storage.volumes.lostVolumes.all(v, v.claimName.substring(v.claimName.indexOf('-', 5) + 1, v.claimName.lastIndexOf('-')) == self.metadata.name)",message="lostVolumes are claims of this FileServer: data-0-NAME-0",fieldPath=".spec.storage.volumes.lostVolumes"
 type FileServer struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
@@ -113,6 +115,11 @@ type FileServerSpec struct {
 
 	// resources are the compute resources of each data server's container. If memory is unset, the request is 256Mi and
 	// the limit 4Gi. The limit "0" means no limit.
+	// +kubebuilder:validation:XValidation:rule="!has(self.claims) || size(self.claims) == 0",message="resources.claims can't be used: pods of data servers have no resource claims"
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('cpu' in self.requests) || !('cpu' in self.limits) || quantity(string(self.requests['cpu'])).compareTo(quantity(string(self.limits['cpu']))) <= 0",message="resources.requests of cpu must not exceed resources.limits"
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('memory' in self.requests) || !('memory' in self.limits) || quantity(string(self.limits['memory'])).compareTo(quantity('0')) == 0 || quantity(string(self.requests['memory'])).compareTo(quantity(string(self.limits['memory']))) <= 0",message="resources.requests of memory must not exceed resources.limits"
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('ephemeral-storage' in self.requests) || !('ephemeral-storage' in self.limits) || quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity(string(self.limits['ephemeral-storage']))) <= 0",message="resources.requests of ephemeral-storage must not exceed resources.limits"
+	// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !('memory' in self.limits) || quantity(string(self.limits['memory'])).compareTo(quantity('0')) == 0 || quantity(string(self.limits['memory'])).compareTo(quantity('64Mi')) >= 0",message="resources.limits of memory must be at least 64Mi, or \"0\" for no limit"
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
@@ -184,6 +191,7 @@ type DataHandover struct {
 	// namespace is the name of both namespaces.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="namespace must be the name of a Kubernetes namespace: lower-case letters, digits and '-'"
 	// +required
 	Namespace string `json:"namespace,omitempty"`
 
@@ -191,6 +199,7 @@ type DataHandover struct {
 	// does not apply to any later namespace of the same name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="namespaceUID is what kubectl get namespace NAME -o jsonpath={.metadata.uid} prints: 7d1f6c1e-0f3a-4b8e-9f0c-2a4f1f1f7a10"
 	// +required
 	NamespaceUID string `json:"namespaceUID,omitempty"`
 }
@@ -334,6 +343,11 @@ type NamespaceServers struct {
 	// 64Mi memory, and a limit of 512Mi memory, or the memory request if that is more. The limit "0" means no limit. The
 	// maximum of connections, sessions and cached replies follows from
 	// the memory limit.
+	// +kubebuilder:validation:XValidation:rule="!has(self.claims) || size(self.claims) == 0",message="resources.claims can't be used: pods of namespace servers have no resource claims"
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('cpu' in self.requests) || !('cpu' in self.limits) || quantity(string(self.requests['cpu'])).compareTo(quantity(string(self.limits['cpu']))) <= 0",message="resources.requests of cpu must not exceed resources.limits"
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('memory' in self.requests) || !('memory' in self.limits) || quantity(string(self.limits['memory'])).compareTo(quantity('0')) == 0 || quantity(string(self.requests['memory'])).compareTo(quantity(string(self.limits['memory']))) <= 0",message="resources.requests of memory must not exceed resources.limits"
+	// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || !('ephemeral-storage' in self.requests) || !('ephemeral-storage' in self.limits) || quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity(string(self.limits['ephemeral-storage']))) <= 0",message="resources.requests of ephemeral-storage must not exceed resources.limits"
+	// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !('memory' in self.limits) || quantity(string(self.limits['memory'])).compareTo(quantity('0')) == 0 || quantity(string(self.limits['memory'])).compareTo(quantity('64Mi')) >= 0",message="resources.limits of memory must be at least 64Mi, or \"0\" for no limit"
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 }

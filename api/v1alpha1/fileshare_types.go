@@ -49,6 +49,7 @@ type FileShare struct {
 // +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || (self.depth == 1 && !has(self.directories))",message="depth and directories are for layout Distributed: a Single share is one directory on one server"
 // +kubebuilder:validation:XValidation:rule="self.layout != 'Single' || !has(self.hotDirectories) || self.hotDirectories.all(h, !has(h.paths))",message="hotDirectories[].paths is for layout Distributed: a Single share is one directory; leave paths out"
 // +kubebuilder:validation:XValidation:rule="!has(self.findHotDirectories) || !has(self.hotDirectories) || self.hotDirectories.all(h, has(h.paths))",message="findHotDirectories finds nothing: an entry of hotDirectories without paths has all directories hot; remove that entry, or findHotDirectories"
+// +kubebuilder:validation:XValidation:rule="!has(self.ignoreDataOn) || self.ignoreDataOn.all(s, s.matches('^[a-z].*-(0|[1-9][0-9]*)$') && s.substring(0, s.lastIndexOf('-')) == self.fileServerRef.name)",message="ignoreDataOn are data servers of spec.fileServerRef: NAME-0, NAME-1",fieldPath=".ignoreDataOn"
 type FileShareSpec struct {
 	// fileServerRef names the FileServer, in this Kubernetes namespace or in one that allows shares of this namespace.
 	// +required

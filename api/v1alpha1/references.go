@@ -5,6 +5,7 @@ type FileServerReference struct {
 	// name is the name of the FileServer.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="name must be the name of a FileServer: lower-case letters, digits and '-'"
 	// +required
 	Name string `json:"name,omitempty"`
 
@@ -22,6 +23,7 @@ type FileShareReference struct {
 	// name is the name of the FileShare.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must be the name of a FileShare: lower-case letters, digits and '-'"
 	// +required
 	Name string `json:"name,omitempty"`
 }
@@ -31,6 +33,7 @@ type SnapshotReference struct {
 	// name is the name of the FileShareSnapshot.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="name must be the name of a FileShareSnapshot: lower-case letters, digits and '-'"
 	// +required
 	Name string `json:"name,omitempty"`
 }

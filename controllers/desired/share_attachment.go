@@ -50,7 +50,7 @@ func findHot(share *v1alpha1.FileShare) *v1alpha1.HotDirectorySearch {
 }
 
 // AllowsNamespace reports whether a FileServer serves shares of a Kubernetes namespace. namespaceLabels are used only
-// if spec.allowedNamespaces has a selector. An invalid selector, which the schema refuses, allows no namespace.
+// if spec.allowedNamespaces has a selector. An invalid selector allows no namespace (SelectorFault).
 func AllowsNamespace(fs *v1alpha1.FileServer, namespace string, namespaceLabels map[string]string) bool {
 	allowed := fs.Spec.AllowedNamespaces
 	switch {
@@ -65,6 +65,16 @@ func AllowsNamespace(fs *v1alpha1.FileServer, namespace string, namespaceLabels 
 	}
 	selector, err := metav1.LabelSelectorAsSelector(allowed.Selector)
 	return err == nil && !selector.Empty() && selector.Matches(k8slabels.Set(namespaceLabels))
+}
+
+// SelectorFault is why the selector of spec.allowedNamespaces can't be used; nil if it can, or there is none. The schema can't tell which
+// labels there can be: what a rule about them may cost is not bounded.
+func SelectorFault(fs *v1alpha1.FileServer) error {
+	if fs.Spec.AllowedNamespaces == nil || fs.Spec.AllowedNamespaces.Selector == nil {
+		return nil
+	}
+	_, err := metav1.LabelSelectorAsSelector(fs.Spec.AllowedNamespaces.Selector)
+	return err
 }
 
 // SelectShare selects what belongs to a share in its FileServer's Kubernetes namespace, and nothing of a share of the same

@@ -77,6 +77,10 @@ func readyCondition(o *observed, d decision, applied error, updated *metav1.Cond
 	if d.refused != nil {
 		findings = append(findings, *d.refused)
 	}
+	if fault := desired.SelectorFault(o.fileServer); fault != nil {
+		findings = append(findings, conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInvalidSpec, fmt.Sprintf(
+			"spec.allowedNamespaces.selector can't be used, and shares of other namespaces are not served until it is corrected: %v", fault)))
+	}
 	if updated != nil && updated.Reason == v1alpha1.ReasonRolloutStopped {
 		findings = append(findings, *updated)
 	}

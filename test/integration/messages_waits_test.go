@@ -120,6 +120,9 @@ func waits() []mistake {
 		{"FileServer: addressesIn without a network of the Services' family", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
 			create(builders.FileServer(namespace, "training").Replicas(1).HostNetwork(20490, "fd00:20::/64").Build())
 		})},
+		{"FileServer: allowedNamespaces with a label that there can't be", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
+			create(parse(namespace, fileServerYAML("training", "size: 1Gi", "replicas: 1", "allowedNamespaces: {from: Selector, selector: {matchLabels: {a: b c}}}")))
+		})},
 		{"FileServer: no namespace server runs yet", summaryFor(server, "training", v1alpha1.ReasonNamespaceServersNotReady, func(namespace string) {
 			create(builders.FileServer(namespace, "training").Replicas(1).Build())
 			runDataServers(namespace, "training")
