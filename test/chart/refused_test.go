@@ -46,6 +46,13 @@ func TestBadValuesAreRefused(t *testing.T) {
 		"a name that is too long":                 {[]string{"--set", "fullnameOverride=" + strings.Repeat("a", 51)}, []string{"fullnameOverride is", "at most 50"}},
 		"a namespace of the test without a share": {[]string{"--set", "test.share.namespace=team-a"}, []string{"name a FileShare of it in test.share.name"}},
 		"values of a chart that had fewer":        {[]string{"--set", "podDisruptionBudget=null,test=null"}, []string{"missing", "'podDisruptionBudget'", "'test'"}},
+		"memory of some bytes":                    {[]string{"--set", "resources.limits.memory=512"}, []string{`resources.limits.memory is "512"`, "512Mi"}},
+		"memory of thousandths of a byte":         {[]string{"--set", "resources.requests.memory=512m"}, []string{`resources.requests.memory is "512m"`, "512Mi"}},
+		"memory with a space":                     {[]string{"--set", "resources.limits.memory=512 MB"}, []string{`resources.limits.memory is "512 MB"`, "512Mi"}},
+		"a resource that is misspelt":             {[]string{"--set", "resources.limits.memroy=512Mi"}, []string{`resources.limits has "memroy"`, "cpu, memory"}},
+		"a PriorityClass that can't be one":       {[]string{"--set", "priorityClassName=My Class"}, []string{`priorityClassName is "My Class"`}},
+		"a label of pods that can't be one":       {[]string{"--set", "podLabels.team=a b"}, []string{`podLabels.team is "a b"`}},
+		"a label of nodes that can't be one":      {[]string{"--set", "nodeSelector.zone=a b"}, []string{`nodeSelector.zone is "a b"`}},
 		"two mistakes at once":                    {[]string{"--set", "image.tag=a b,imageRegistry=X"}, []string{`image.tag is "a b"`, `imageRegistry is "X"`}},
 	} {
 		t.Run(what, func(t *testing.T) {

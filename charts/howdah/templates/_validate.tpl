@@ -71,6 +71,32 @@ are collected and reported together.
 {{- end -}}
 {{- end -}}
 
+{{- range $field, $labels := dict "commonLabels" $v.commonLabels "podLabels" $v.podLabels "nodeSelector" $v.nodeSelector "monitoring.labels" $v.monitoring.labels -}}
+{{- range $key, $value := $labels -}}
+{{- if or (gt (len $value) 63) (not (regexMatch "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" $value)) -}}
+{{- $problems = append $problems (printf "%s.%s is %q: the value of a label has at most 63 letters, digits, '-', '_' and '.', and begins and ends with a letter or a digit" $field $key $value) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and $v.priorityClassName (not (regexMatch $subdomain $v.priorityClassName)) -}}
+{{- $problems = append $problems (printf "priorityClassName is %q: give the name of a PriorityClass: small letters, digits, '-' and '.'" $v.priorityClassName) -}}
+{{- end -}}
+
+{{- range $section, $resources := $v.resources -}}
+{{- range $key, $value := $resources -}}
+{{- $text := toString $value -}}
+{{- if not (or (has $key (list "cpu" "memory" "ephemeral-storage")) (contains "/" $key) (hasPrefix "hugepages-" $key)) -}}
+{{- $problems = append $problems (printf "resources.%s has %q: there are cpu, memory and ephemeral-storage, and names with a domain in front" $section $key) -}}
+{{- else if and (eq $key "memory") (regexMatch "^[1-9][0-9]{0,6}$" (ternary $text (int64 $value | toString) (kindIs "string" $value))) -}}
+{{- $problems = append $problems (printf "resources.%s.memory is %q: a number alone is bytes, and that is too little; give a unit, such as 512Mi" $section $text) -}}
+{{- else if and (eq $key "memory") (regexMatch "^[0-9.]+m$" $text) -}}
+{{- $problems = append $problems (printf "resources.%s.memory is %q: m is a thousandth of a byte; give another unit, such as 512Mi" $section $text) -}}
+{{- else if not (regexMatch "^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?$" $text) -}}
+{{- $problems = append $problems (printf "resources.%s.%s is %q: give a Kubernetes quantity without a space, such as %s" $section $key $text (ternary "500m" "512Mi" (eq $key "cpu"))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- $interval := $v.monitoring.monitors.interval -}}
 {{- if not (regexMatch "^([1-9][0-9]*(ms|s|m|h))?$" $interval) -}}
 {{- $problems = append $problems (printf "monitoring.monitors.interval is %q: give a number with ms, s, m or h, such as 30s" $interval) -}}
