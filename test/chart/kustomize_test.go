@@ -212,3 +212,39 @@ func rights(rules []any) []any {
 	}
 	return out
 }
+
+// What docs/operate/upgrade.md deletes to take the operator away without Helm: a namespace, and kinds with two labels. The CRDs stay, and
+// with them what users have made.
+func TestTheOperatorIsTakenAwayWithoutItsCRDs(t *testing.T) {
+	const page = "docs/operate/upgrade.md"
+	text, err := os.ReadFile(filepath.Join(top, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := []string{"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+	for _, words := range []string{
+		"kubectl delete namespace " + system, "-l app.kubernetes.io/name=howdah,app.kubernetes.io/component=operator",
+		"kubectl delete clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings", "kubectl delete roles,rolebindings -A",
+	} {
+		if !strings.Contains(string(text), words) {
+			t.Errorf("%s does not have %q", page, words)
+		}
+	}
+	folders, err := filepath.Glob(filepath.Join(top, "config", "overlays", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, folder := range folders {
+		folders[i] = "overlays/" + filepath.Base(folder)
+	}
+	for _, folder := range append(folders, "default") {
+		for key, object := range built(t, folder) {
+			labels := object.GetLabels()
+			switch {
+			case object.GetKind() == "CustomResourceDefinition", object.GetNamespace() == system, key == "Namespace "+system:
+			case !slices.Contains(kinds, object.GetKind()) || labels["app.kubernetes.io/name"] != "howdah" || labels["app.kubernetes.io/component"] != "operator":
+				t.Errorf("%s: the commands of %s leave %s", folder, page, key)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package monitoring
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -140,8 +141,12 @@ func TestAMetricThatNoProcessHasIsFound(t *testing.T) {
 
 // Whoever is woken finds what to do: a section for each alert, and none for what there isn't.
 func TestEveryAlertHasARunbook(t *testing.T) {
-	_, alerts := rules(t)
+	records, alerts := rules(t)
 	page := string(read(t, filepath.Join(top, "docs", "operate", "runbooks.md")))
+	counted := fmt.Sprintf("%d recording rules and %d alerts", len(records), len(alerts))
+	if !strings.Contains(string(read(t, filepath.Join(top, "docs", "operate", "monitoring.md"))), counted) {
+		t.Errorf("docs/operate/monitoring.md does not say that there are %s", counted)
+	}
 	var sections []string
 	for line := range strings.Lines(page) {
 		if name, found := strings.CutPrefix(line, "## "); found {
@@ -151,6 +156,9 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	var names []string
 	for _, alert := range alerts {
 		names = append(names, alert.Alert)
+		if severity := alert.Labels["severity"]; severity != "warning" && !regexp.MustCompile(`(?m)^\| `+severity+`\b.*\b`+strings.TrimPrefix(alert.Alert, "Howdah")+`\b`).MatchString(page) {
+			t.Errorf("the table at the top of docs/operate/runbooks.md does not have %s with the severity %s", alert.Alert, severity)
+		}
 		if want := "docs/operate/runbooks.md#" + strings.ToLower(alert.Alert); !strings.HasSuffix(alert.Annotations["runbook_url"], want) {
 			t.Errorf("the runbook of %s is %s, not …%s", alert.Alert, alert.Annotations["runbook_url"], want)
 		}
