@@ -112,8 +112,10 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 		}
 		return report, 0
 	case errors.As(err, &refused):
-		c.measured = false
 		report.State, report.Message = internalv1.MoveStateRefused, cut(err.Error())
+		if err := m.giveUp(ctx, where, c); err != nil && ctx.Err() == nil {
+			m.Log.Error("removing a copy for which there is no room failed; trying again", "move", task.ID, "err", err)
+		}
 		return report, time.Minute
 	case isNotYet(err):
 		report.Message = cut(err.Error())
@@ -342,6 +344,18 @@ func (m *Mover) copyAgain(ctx context.Context, where place, j *journal, c *copyi
 	}
 	j.Stage, j.Syncing = stageCopying, false
 	return where.write(j)
+}
+
+// giveUp removes what was copied of a directory that is refused: clients of the target's other directories need the room, and it may never be enough.
+func (m *Mover) giveUp(ctx context.Context, where place, c *copying) error {
+	c.measured = false
+	j, err := where.read()
+	if err != nil || j == nil || j.Stage != stageCopying {
+		return err
+	}
+	m.about("give back")
+	c.passes, c.since, c.caughtUp = 0, 0, false
+	return where.remove(ctx, where.data())
 }
 
 // syncVolume makes everything on a volume durable: the source's directory is removed after this.
