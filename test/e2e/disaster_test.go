@@ -289,8 +289,12 @@ var _ = Describe("A disaster", Ordered, Label("disaster"), func() {
 		Expect(c.Delete(ctx, gone.DeepCopy())).To(Succeed())
 		Expect(c.WaitGone(ctx, gone.DeepCopy())).To(Succeed())
 
-		By("restoring the backup under load")
+		By("restoring the backup under load, also in a directory that it does not know")
 		loads := loadDrill(ctx, "restored")
+		const newer = "/tree/drill/later1"
+		inNewer, err := c.StartLoad(ctx, drillClients[0], "newer", []string{newer}, "--do", "files,records,opens,lock,random", "--pause", "100ms",
+			"--random-pause", "100ms", "--bytes", "16Mi")
+		Expect(err).NotTo(HaveOccurred())
 		time.Sleep(5 * time.Second)
 		site(ctx, restoreObjects, backup)
 		began := time.Now()
@@ -313,6 +317,10 @@ var _ = Describe("A disaster", Ordered, Label("disaster"), func() {
 			ledgers = append(ledgers, ledger)
 		}
 		auditDrill(ctx, ledgers)
+		stopped(ctx, inNewer)
+		ledger, err := inNewer.Ledger(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		audited(ctx, drillClients[1], []string{newer}, []string{ledger})
 
 		By("seeing that the share whose data was deleted says so, and is not served empty")
 		Eventually(ctx, func(ctx context.Context) error {
