@@ -12,6 +12,7 @@ import (
 	"github.com/howdah/howdah/internal/dataserver/kubeapi"
 	"github.com/howdah/howdah/internal/ganesha"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/subnet"
 )
 
 // loopback are all addresses that never leave a network namespace (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.3).
@@ -120,14 +121,10 @@ func clusterNodes(server *internalv1.DataServer, gateways []netip.Addr) (nodes, 
 	return found, nil
 }
 
-// nodeBits is how long the prefix of a network of nodes must be at least for its IPv6 addresses to count as clients of their own, as at namespace
-// servers. In a network of more than 65,536 addresses, such as a user may add, a machine has any number of them.
-const nodeBits = 112
-
 // countedAlone are the networks whose IPv6 addresses count as clients of their own: those of nodes, and single addresses that a rule names.
 func countedAlone(nodes nodes, exports ...[]*internalv1.ShareExport) (networks []netip.Prefix) {
 	for _, network := range nodes.networks {
-		if network.Addr().Is6() && network.Bits() >= nodeBits {
+		if network.Addr().Is6() && network.Bits() >= subnet.NodeBits {
 			networks = append(networks, network)
 		}
 	}

@@ -61,13 +61,9 @@ func (t *Tree) SetOwnNode(gateways []netip.Addr) {
 // IsNode tells whether an address is one that Nodes of access rules mean.
 func (t *Tree) IsNode(address netip.Addr) bool { return t.clients.has(address) }
 
-// nodeBits is how long the prefix of a network must be at least whose IPv6 addresses count as clients of their own. A network of more than
-// 65,536 addresses, such as a user may add, is one where a machine has any number of them.
-const nodeBits = 112
-
 // ClientOf is what an address counts as to limits. Nodes are mostly in one /64, so each counts by itself; of others a /64 is one client.
 func (t *Tree) ClientOf(address netip.Addr) netip.Addr {
-	if set := t.clients.current.Load(); address.Is6() && set != nil && set.hasIn(address, nodeBits) {
+	if set := t.clients.current.Load(); address.Is6() && set != nil && set.hasIn(address, subnet.NodeBits) {
 		return address
 	}
 	return subnet.Of(address)
