@@ -339,12 +339,17 @@ func (w *world) run() {
 		}
 		w.source.set(w.task(internalv1.MoveSource))
 		w.target.set(w.task(internalv1.MoveTarget))
+		// What is watched for is seen before the operator acts on it.
+		source, target := w.source.report(), w.target.report()
+		if w.watch != nil && w.watch() {
+			return
+		}
 		// Its clock stands still, so that it ends no freeze because the machine is slow, but for the pause before it freezes again.
 		now := w.move.StepTime.Time
 		if w.move.Step == internalv1.MoveCopying {
 			now = now.Add(time.Hour)
 		}
-		next, outcome := moving.Next(w.move, moving.Input{Wanted: w.wanted, Source: w.source.report(), Target: w.target.report(), Now: now})
+		next, outcome := moving.Next(w.move, moving.Input{Wanted: w.wanted, Source: source, Target: target, Now: now})
 		switch outcome {
 		case moving.Stay:
 		case moving.Step:
@@ -359,9 +364,6 @@ func (w *world) run() {
 		}
 		w.source.restartIfCrashed()
 		w.target.restartIfCrashed()
-		if w.watch != nil && w.watch() {
-			return
-		}
 		if time.Now().After(deadline) {
 			w.t.Fatalf("step %s of attempt %d does not end; the source reports %+v, the target %+v", w.move.Step, w.move.Attempt, w.source.report(), w.target.report())
 		}
