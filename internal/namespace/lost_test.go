@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -111,10 +112,7 @@ func TestAMkdirWaitsForADirectoryThatMovesAndWhoseShareDirectoryWasLost(t *testi
 	w.owners[0].Put(hidden, ownertest.Directory{Mode: 0o755})
 	w.owners[0].Drop("/data/0/d0")
 	w.deleteDirectories()
-	w.eventually("the namespace server sees it", func() bool {
-		_, err := mount.Stat(t.Context(), user, "/data/d0")
-		return nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT)
-	})
+	w.eventually("the namespace server sees it", func() bool { return w.waits(mount, "/data/d0") })
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	err := mount.Mkdir(ctx, user, "/data/d0", nfs.MkdirOptions{Mode: 0o755}) // It goes on as long as its context lasts.
 	cancel()
@@ -166,5 +164,114 @@ func TestAMkdirWaitsUntilTheDataServersWereLookedAt(t *testing.T) {
 	w.inventoried(share)
 	w.eventually("mkdir works", func() bool {
 		return mount.Mkdir(t.Context(), user, "/data/new", nfs.MkdirOptions{Mode: 0o755}) == nil
+	})
+}
+
+// waits reports whether a client that looks for a path gets no answer in a second.
+func (w *world) waits(mount *nfs.Client, path string) bool {
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+	defer cancel()
+	_, err := mount.Stat(ctx, user, path)
+	return errors.Is(err, context.DeadlineExceeded)
+}
+
+// A client that looks for a directory, or lists the one above it, while its ShareDirectory is lost waits: it never learns that it does not exist.
+func TestClientsWaitForDirectoriesWhoseShareDirectoriesWereLost(t *testing.T) {
+	w := newWorld(t, 3)
+	w.share("data", 2)
+	mount := w.mount(w.serve("a"))
+	w.mkdir(mount, "/data/p")
+	const n = 6
+	for i := range n {
+		w.mkdir(mount, fmt.Sprintf("/data/p/d%d", i))
+	}
+	looks := 0
+	look := func() {
+		looks++
+		for i := range n {
+			path := fmt.Sprintf("/data/p/d%d", i)
+			err := asKernelsDo(func() error { _, err := mount.Stat(t.Context(), user, path); return err })
+			if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_STALE) { // STALE: what is above it came back as another directory.
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		for _, dir := range []struct {
+			path string
+			want int
+		}{{"/data", 1}, {"/data/p", n}} {
+			var names []string
+			err := asKernelsDo(func() error {
+				names = nil
+				return mount.Entries(t.Context(), user, dir.path, func(e nfs.DirEntry) bool { names = append(names, e.Name); return true })
+			})
+			if !nfs.IsStatus(err, nfsv4.NFS4ERR_STALE) && (err != nil || len(names) != dir.want) {
+				t.Errorf("%s has %v: %v", dir.path, names, err)
+			}
+		}
+	}
+	look()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				look()
+			}
+		}
+	}()
+	w.deleteDirectories()
+	for i := range n {
+		w.eventually("d is back", func() bool {
+			o := w.directory("data", fmt.Sprintf("p/d%d", i))
+			return o != nil && o.State() == internalv1.DirectoryReady
+		})
+	}
+	close(stop)
+	<-done
+	look()
+	t.Logf("looked %d times", looks)
+}
+
+// One that exists nowhere is missing at once, and is looked for once: no client waits for the leader.
+func TestALostDirectoryThatExistsNowhereIsMissing(t *testing.T) {
+	w := newWorld(t, 2)
+	w.share("data", 1)
+	mount := w.mount(w.serve("a"))
+	w.mkdir(mount, "/data/gone")
+	owner := w.ownersOf("data", "gone")[0]
+	w.owners[owner].Drop("/data/0/gone")
+	w.deleteDirectories()
+	w.eventually("it is missing", func() bool {
+		_, err := mount.Stat(t.Context(), user, "/data/gone")
+		return nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT)
+	})
+}
+
+// A data server that does not tell may have it: the client waits, and so does one that lists.
+func TestALostDirectoryOfADataServerThatDoesNotAnswerIsAwaited(t *testing.T) {
+	w := newWorld(t, 2)
+	w.share("data", 1)
+	mount := w.mount(w.serve("a"))
+	w.mkdir(mount, "/data/d")
+	owner := w.ownersOf("data", "d")[0]
+	w.owners[owner].Hide("/data/0", true)
+	w.deleteDirectories()
+	w.eventually("the namespace server sees it", func() bool { return w.waits(mount, "/data/d") })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	err := mount.Entries(ctx, user, "/data", func(nfs.DirEntry) bool { return true })
+	cancel()
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a list of the directory gives %v", err)
+	}
+	if _, err := mount.Stat(t.Context(), user, "/data/other"); !nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT) {
+		t.Errorf("another name gives %v", err)
+	}
+	w.owners[owner].Hide("/data/0", false)
+	w.eventually("it is back", func() bool {
+		_, err := mount.Stat(t.Context(), user, "/data/d")
+		return err == nil
 	})
 }

@@ -252,9 +252,5 @@ func (w *watcher) restoreDirectory(o client.Object) {
 }
 
 func (w *watcher) deleteDirectory(o *internalv1.ShareDirectory) {
-	if lost := w.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID)); lost != nil {
-		w.leader.DirectoryLost(lost)
-	}
-	w.leader.Confirm(o)
-	w.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
+	w.leader.DirectoryDeleted(o)
 }

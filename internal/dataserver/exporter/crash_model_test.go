@@ -392,11 +392,11 @@ func (s *namespaceServer) Take(e modelEvent) {
 		s.tree.SetShare(fleet.ShareOf(o))
 		s.leader.ShareChanged(o.Name)
 	case *internalv1.ShareDirectory:
-		if !e.gone {
-			s.tree.SetDirectory(o)
-		} else if lost := s.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID)); lost != nil {
-			s.leader.DirectoryLost(lost)
+		if e.gone {
+			s.leader.DirectoryDeleted(o)
+			return
 		}
+		s.tree.SetDirectory(o)
 		s.leader.Confirm(o)
 		s.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 	}

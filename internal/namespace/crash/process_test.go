@@ -104,12 +104,10 @@ func (w *world) start(name string) *process {
 func (p *process) watch(o *internalv1.ShareDirectory, gone bool) {
 	p.events <- func() {
 		if gone {
-			if lost := p.tree.DeleteDirectory(o.Spec.FileShareRef.Name, o.Spec.Path, string(o.UID)); lost != nil {
-				p.leader.DirectoryLost(lost)
-			}
-		} else {
-			p.tree.SetDirectory(o)
+			p.leader.DirectoryDeleted(o)
+			return
 		}
+		p.tree.SetDirectory(o)
 		p.service.Confirm(o)
 		p.leader.DirectoryChanged(o.Spec.FileShareRef.Name, o.Spec.Path)
 	}

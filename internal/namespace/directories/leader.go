@@ -249,10 +249,25 @@ func (k *Leader) lookFor(share *tree.Share, server *tree.Server) {
 	}
 }
 
-// DirectoryLost must be called when a ShareDirectory was deleted without a removal or a rename. If the directory exists
-// it gets another one.
-func (k *Leader) DirectoryLost(r *tree.Directory) {
-	k.rememberLost(r)
+// DirectoryDeleted must be called when a ShareDirectory was deleted. The directory is remembered as lost before the tree is without it: a client that
+// looks for it between the two would learn that it does not exist.
+func (k *Leader) DirectoryDeleted(o *internalv1.ShareDirectory) {
+	share, path := o.Spec.FileShareRef.Name, o.Spec.Path
+	r, known := k.Tree.Directory(share, path)
+	if known = known && r.UID == string(o.UID); known {
+		k.rememberLost(r)
+	}
+	if lost := k.Tree.DeleteDirectory(share, path, string(o.UID)); lost != nil {
+		k.directoryLost(lost)
+	} else if known {
+		k.notLost(share, path)
+	}
+	k.Confirm(o)
+	k.DirectoryChanged(share, path)
+}
+
+// directoryLost is for a ShareDirectory that was deleted without a removal or a rename. If the directory exists it gets another one.
+func (k *Leader) directoryLost(r *tree.Directory) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.queue == nil {

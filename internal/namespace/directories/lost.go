@@ -35,7 +35,7 @@ type lostDirectory struct {
 // rememberLost records where a directory was whose ShareDirectory was deleted without a removal: its name must not be given to one elsewhere.
 func (s *Service) rememberLost(r *tree.Directory) {
 	if r.Server == "" {
-		return
+		return // It exists for what is below it, which is remembered.
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,6 +46,13 @@ func (s *Service) rememberLost(r *tree.Directory) {
 	if len(s.lost) < maxLost {
 		s.lost[lostPath{r.Share, r.Path}] = lostDirectory{tree.Slot{Server: r.Server, Volume: r.Volume}, r.State == internalv1.DirectoryMissing, now}
 	}
+}
+
+// notLost forgets a directory that was removed.
+func (s *Service) notLost(share, path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.lost, lostPath{share, path})
 }
 
 // knownLost returns what is known of a directory whose ShareDirectory was lost. s.mu is held.
@@ -73,32 +80,52 @@ func (s *Service) lookIfLost(ctx context.Context, share *tree.Share, path string
 	if !lost {
 		return nil
 	}
-	for _, slot := range placesOfLost(known, s.Tree.Servers(), share.IgnoreDataOn, on) {
-		if server, ok := s.Tree.Server(slot.Server); !ok || !server.Serves[share.Name] {
-			return fmt.Errorf("look for %s, whose ShareDirectory was lost: data server %s does not serve share %s", path, slot.Server, share.Name)
-		}
-		switch err := s.look(ctx, slot.Server, slot.Volume, share.Name, path); {
-		case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
-		case err != nil: // It may have left for another one.
-			return fmt.Errorf("look for %s, whose ShareDirectory was lost: %w", path, err)
-		case slot != on:
+	places := []tree.Slot{on}
+	if server, ok := s.Tree.Server(on.Server); !ok || !server.SharedStorage {
+		places = append(places, placesOfLost(known, s.Tree.Servers(), share.IgnoreDataOn)...)
+	}
+	for _, slot := range places {
+		switch there, err := s.stillThere(ctx, share.Name, path, slot); {
+		case err != nil:
+			return err
+		case there && slot != on:
 			return fmt.Errorf("%s, whose ShareDirectory was lost, is on volume %d of data server %s: its ShareDirectory is written again", path, slot.Volume, slot.Server)
 		}
 	}
 	return nil
 }
 
-// placesOfLost returns the volumes where a directory may be whose ShareDirectory was lost: those where the share's data counts, and the one that is to get its name.
-func placesOfLost(known lostDirectory, servers []*tree.Server, ignored []string, on tree.Slot) []tree.Slot {
-	places := []tree.Slot{on}
+// stillThere reports whether a data server has a directory whose ShareDirectory was lost. One that has left it may be on another one: that is an error.
+func (s *Service) stillThere(ctx context.Context, share, path string, slot tree.Slot) (bool, error) {
+	if server, ok := s.Tree.Server(slot.Server); !ok || !server.Serves[share] {
+		return false, fmt.Errorf("look for %s, whose ShareDirectory was lost: data server %s does not serve share %s", path, slot.Server, share)
+	}
+	switch err := s.look(ctx, slot.Server, slot.Volume, share, path); {
+	case nfs.IsStatus(err, nfsv4.NFS4ERR_NOENT):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("look for %s, whose ShareDirectory was lost: %w", path, err)
+	}
+	return true, nil
+}
+
+// placesOfLost returns the volumes where a directory may be whose ShareDirectory was lost, of those where the share's data counts. What all data servers
+// have is looked at once.
+func placesOfLost(known lostDirectory, servers []*tree.Server, ignored []string) []tree.Slot {
+	var places []tree.Slot
 	for _, server := range servers {
-		if server.SharedStorage || slices.Contains(ignored, server.Name) {
-			continue // What all data servers have is looked at once.
+		if slices.Contains(ignored, server.Name) {
+			continue
 		}
 		for volume := range server.Volumes {
 			slot := tree.Slot{Server: server.Name, Volume: volume}
-			if slot != on && (known.missing || slot == known.slot) {
+			switch {
+			case slot == known.slot && server.SharedStorage:
+				return []tree.Slot{slot}
+			case slot == known.slot, known.missing && !server.SharedStorage:
 				places = append(places, slot)
+			case server.SharedStorage && len(places) == 0:
+				places = append(places, slot) // Its data server may be gone.
 			}
 		}
 	}

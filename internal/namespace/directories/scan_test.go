@@ -134,9 +134,7 @@ func (w *world) deleteAsUser(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lost := w.leader.Tree.DeleteDirectory("s", path, string(o.UID)); lost != nil {
-		w.leader.DirectoryLost(lost)
-	}
+	w.leader.DirectoryDeleted(o)
 }
 
 // inCeph has both data servers use one Ceph file system: fs-1 is another pod in front of the same directories.

@@ -72,6 +72,8 @@ type Service struct {
 	inflight map[string]map[tree.Slot]int
 	// lost has directories whose ShareDirectories were deleted without a removal.
 	lost map[lostPath]lostDirectory
+	// looking bounds the looks for them.
+	looking chan struct{}
 
 	// loggedFull is when a reached limit of a share was last logged.
 	loggedFull time.Time
@@ -89,6 +91,7 @@ func NewService(config Config) *Service {
 		running:  make(chan struct{}, config.Concurrent),
 		inflight: map[string]map[tree.Slot]int{},
 		lost:     map[lostPath]lostDirectory{},
+		looking:  make(chan struct{}, maxLooking),
 	}
 }
 

@@ -1,6 +1,8 @@
 package operations
 
 import (
+	"context"
+
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 	"github.com/buildbarn/go-xdr/pkg/protocols/rpcv2"
 
@@ -49,8 +51,8 @@ func flavors() *nfsv4.Secinfo4res_NFS4_OK {
 }
 
 // secinfo is SECINFO (RFC 8881 section 18.29). It consumes the current file handle.
-func (c *compound) secinfo(op *nfsv4.NfsArgop4_OP_SECINFO) nfsv4.NfsResop4 {
-	if _, status := c.child(op.Opsecinfo.Name); status != nfsv4.NFS4_OK {
+func (c *compound) secinfo(ctx context.Context, op *nfsv4.NfsArgop4_OP_SECINFO) nfsv4.NfsResop4 {
+	if _, status := c.child(ctx, op.Opsecinfo.Name); status != nfsv4.NFS4_OK {
 		return session.Fail(op, status)
 	}
 	c.current = nil

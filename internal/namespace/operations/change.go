@@ -212,7 +212,7 @@ func (c *compound) removable(ctx context.Context, h *handle, name string) (dir, 
 		e, pending, ok = c.find(dir.ID, name)
 	}
 	switch {
-	case !ok && pending != nil:
+	case !ok && (pending != nil || c.awaits(ctx, &dir, name)):
 		return dir, e, creds, nfsv4.NFS4ERR_DELAY
 	case !ok:
 		return dir, e, creds, nfsv4.NFS4ERR_NOENT

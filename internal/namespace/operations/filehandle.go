@@ -150,25 +150,25 @@ func (c *compound) getfh(op *nfsv4.NfsArgop4_OP_GETFH) nfsv4.NfsResop4 {
 // its kernel would mount the owner now, and fail.
 func (c *compound) lookup(ctx context.Context, name string) nfsv4.Nfsstat4 {
 	status := c.enterChild(ctx, name)
-	if status == nfsv4.NFS4ERR_DELAY && c.h.holds.until(ctx, c.caller, func() bool { return c.couldEnter(name) }) {
+	if status == nfsv4.NFS4ERR_DELAY && c.h.holds.until(ctx, c.caller, func() bool { return c.couldEnter(ctx, name) }) {
 		return c.enterChild(ctx, name)
 	}
 	return status
 }
 
 // couldEnter tells whether a LOOKUP would not be put off any more.
-func (c *compound) couldEnter(name string) bool {
+func (c *compound) couldEnter(ctx context.Context, name string) bool {
 	dir, status := c.directory()
 	if status != nfsv4.NFS4_OK {
 		return true
 	}
 	if c.current.waiting != nil {
-		status, _ := c.awaitServed(name)
+		status, _ := c.awaitServed(ctx, name)
 		return status != nfsv4.NFS4ERR_DELAY
 	}
 	e, pending, ok := c.find(dir.ID, name)
 	if !ok {
-		return pending == nil
+		return pending == nil && !c.h.Mutator.MayBeAwaited(dir, name)
 	}
 	if e.Junction() {
 		c.route(&e)
@@ -182,10 +182,10 @@ func (c *compound) isServed(e *tree.Entry) bool {
 }
 
 func (c *compound) enterChild(ctx context.Context, name string) nfsv4.Nfsstat4 {
-	if status, isWaiting := c.enterWaiting(name); isWaiting {
+	if status, isWaiting := c.enterWaiting(ctx, name); isWaiting {
 		return status
 	}
-	e, status := c.child(name)
+	e, status := c.child(ctx, name)
 	if status != nfsv4.NFS4_OK {
 		return status
 	}
@@ -206,8 +206,28 @@ func (c *compound) enterChild(ctx context.Context, name string) nfsv4.Nfsstat4 {
 	return nfsv4.NFS4_OK
 }
 
-// child is the entry of a name in the current directory, if the caller sees it.
-func (c *compound) child(name string) (tree.Entry, nfsv4.Nfsstat4) {
+// child is the entry of a name in the current directory, if the caller sees it. A client waits for what may exist, though the API does not know of it.
+func (c *compound) child(ctx context.Context, name string) (tree.Entry, nfsv4.Nfsstat4) {
+	e, status := c.shown(name)
+	if status != nfsv4.NFS4ERR_NOENT {
+		return e, status
+	}
+	if dir, status := c.directory(); status == nfsv4.NFS4_OK && c.awaits(ctx, &dir, name) {
+		return tree.Entry{}, nfsv4.NFS4ERR_DELAY
+	}
+	return c.shown(name) // It may have come back before that was asked.
+}
+
+// awaits tells whether the caller has to wait for a name in a directory that is not shown, or for "" for any.
+func (c *compound) awaits(ctx context.Context, dir *tree.Entry, name string) (awaited bool) {
+	if c.h.Mutator.MayBeAwaited(*dir, name) {
+		session.Await(ctx, func() { awaited = c.h.Mutator.Awaited(ctx, *dir, name) })
+	}
+	return awaited
+}
+
+// shown is child for what the tree shows.
+func (c *compound) shown(name string) (tree.Entry, nfsv4.Nfsstat4) {
 	dir, status := c.directory()
 	if status != nfsv4.NFS4_OK {
 		return tree.Entry{}, status

@@ -32,6 +32,10 @@ type Mutator interface {
 	// show another one at once, that was made and removed before: a watch that was cut off brings all that it missed. Another status
 	// than NFS4_OK: it can't, and the client must try again.
 	Refresh(ctx context.Context, parent tree.Entry, name string) (there bool, status nfsv4.Nfsstat4)
+	// Awaited reports whether a client has to wait for a name that the tree does not have, or for "" for any in a directory: the directory may exist,
+	// and have lost its ShareDirectory. MayBeAwaited reports, without a look at a data server, whether it may be so.
+	Awaited(ctx context.Context, parent tree.Entry, name string) bool
+	MayBeAwaited(parent tree.Entry, name string) bool
 	// SetAttributes sets what is set in the settings. Those of a distributed directory are its owner's to set and to refuse.
 	SetAttributes(ctx context.Context, entry tree.Entry, settings tree.Settings, caller tree.Credentials) nfsv4.Nfsstat4
 }
@@ -147,9 +151,9 @@ func (c *compound) do(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.NfsResop4 {
 	case *nfsv4.NfsArgop4_OP_ACCESS:
 		return c.access(o)
 	case *nfsv4.NfsArgop4_OP_READDIR:
-		return c.readdir(o)
+		return c.readdir(ctx, o)
 	case *nfsv4.NfsArgop4_OP_SECINFO:
-		return c.secinfo(o)
+		return c.secinfo(ctx, o)
 	case *nfsv4.NfsArgop4_OP_SECINFO_NO_NAME:
 		return c.secinfoNoName(o)
 	case *nfsv4.NfsArgop4_OP_CREATE:
@@ -193,5 +197,5 @@ func (c *compound) status(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.Nfsstat
 	case *nfsv4.NfsArgop4_OP_NVERIFY:
 		return c.verify(o.Opnverify.ObjAttributes, nfsv4.NFS4ERR_SAME, nfsv4.NFS4_OK)
 	}
-	return c.refuse(op)
+	return c.refuse(ctx, op)
 }

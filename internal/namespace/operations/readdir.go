@@ -1,6 +1,8 @@
 package operations
 
 import (
+	"context"
+
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -23,7 +25,7 @@ const (
 )
 
 // readdir is READDIR (RFC 8881 section 18.23).
-func (c *compound) readdir(op *nfsv4.NfsArgop4_OP_READDIR) nfsv4.NfsResop4 {
+func (c *compound) readdir(ctx context.Context, op *nfsv4.NfsArgop4_OP_READDIR) nfsv4.NfsResop4 {
 	args := &op.Opreaddir
 	dir, status := c.directory()
 	if status == nfsv4.NFS4_OK {
@@ -40,6 +42,10 @@ func (c *compound) readdir(op *nfsv4.NfsArgop4_OP_READDIR) nfsv4.NfsResop4 {
 		return session.Fail(op, nfsv4.NFS4ERR_INVAL)
 	case args.Maxcount < readdirOverhead:
 		return session.Fail(op, nfsv4.NFS4ERR_TOOSMALL)
+	}
+	// Who lists a directory goes on without what is left out, and does not know it.
+	if args.Cookie == 0 && c.awaits(ctx, &dir, "") {
+		return session.Fail(op, nfsv4.NFS4ERR_DELAY)
 	}
 	list, status := c.list(&dir, args)
 	if status != nfsv4.NFS4_OK {

@@ -1,16 +1,18 @@
 package operations
 
 import (
+	"context"
+
 	"github.com/buildbarn/go-xdr/pkg/protocols/nfsv4"
 
 	"github.com/howdah/howdah/internal/namespace/tree"
 )
 
 // refuse is the status of what the namespace does not do: it has no files.
-func (c *compound) refuse(op nfsv4.NfsArgop4) nfsv4.Nfsstat4 {
+func (c *compound) refuse(ctx context.Context, op nfsv4.NfsArgop4) nfsv4.Nfsstat4 {
 	switch o := op.(type) {
 	case *nfsv4.NfsArgop4_OP_OPEN:
-		return c.open(&o.Opopen)
+		return c.open(ctx, &o.Opopen)
 	case *nfsv4.NfsArgop4_OP_READ, *nfsv4.NfsArgop4_OP_WRITE, *nfsv4.NfsArgop4_OP_COMMIT,
 		*nfsv4.NfsArgop4_OP_LOCK, *nfsv4.NfsArgop4_OP_LOCKT, *nfsv4.NfsArgop4_OP_LOCKU:
 		return c.onDirectory(nfsv4.NFS4ERR_ISDIR)
@@ -45,7 +47,7 @@ func (c *compound) refuseChange() nfsv4.Nfsstat4 {
 
 // open is OPEN (RFC 8881 section 18.16) where no files can be: within a share NFS4ERR_PERM
 // (a directory could be made), elsewhere NFS4ERR_ROFS; what exists is a directory.
-func (c *compound) open(args *nfsv4.Open4args) nfsv4.Nfsstat4 {
+func (c *compound) open(ctx context.Context, args *nfsv4.Open4args) nfsv4.Nfsstat4 {
 	dir, status := c.directory()
 	if status != nfsv4.NFS4_OK {
 		return status
@@ -62,7 +64,7 @@ func (c *compound) open(args *nfsv4.Open4args) nfsv4.Nfsstat4 {
 		return nfsv4.NFS4ERR_NOTSUPP
 	}
 	create, creates := args.Openhow.(*nfsv4.Openflag4_OPEN4_CREATE)
-	_, status = c.child(name)
+	_, status = c.child(ctx, name)
 	switch {
 	case status == nfsv4.NFS4_OK && creates && exclusive(create.How):
 		return nfsv4.NFS4ERR_EXIST

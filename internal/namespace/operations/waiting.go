@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -105,12 +106,12 @@ func (c *compound) elsewhere(h *handle) (tree.Entry, nfsv4.Nfsstat4) {
 }
 
 // enterWaiting is LOOKUP of a place, and in a place; false: it is neither.
-func (c *compound) enterWaiting(name string) (status nfsv4.Nfsstat4, isWaiting bool) {
+func (c *compound) enterWaiting(ctx context.Context, name string) (status nfsv4.Nfsstat4, isWaiting bool) {
 	if c.current == nil {
 		return 0, false
 	}
 	if c.current.waiting != nil {
-		status, entered := c.awaitServed(name)
+		status, entered := c.awaitServed(ctx, name)
 		if entered != nil {
 			c.current = entered
 		}
@@ -125,10 +126,10 @@ func (c *compound) enterWaiting(name string) (status nfsv4.Nfsstat4, isWaiting b
 
 // awaitServed is the status of a LOOKUP in a place: NFS4ERR_DELAY while the junction's owner does not serve it. Others that serve a hot directory do not
 // count: the client's referral names the owner alone, because none of them served. entered is the handle if the owner is another one.
-func (c *compound) awaitServed(name string) (status nfsv4.Nfsstat4, entered *handle) {
+func (c *compound) awaitServed(ctx context.Context, name string) (status nfsv4.Nfsstat4, entered *handle) {
 	place := c.current.waiting
 	above := compound{h: c.h, caller: c.caller, minor: c.minor, current: &handle{id: place.In}}
-	e, status := above.child(name)
+	e, status := above.child(ctx, name)
 	switch {
 	case status == nfsv4.NFS4ERR_NOENT || status == nfsv4.NFS4_OK && !e.Junction():
 		return nfsv4.NFS4ERR_ACCESS, nil // Linux would remember NFS4ERR_NOENT, and not wait for the next directory of the name.

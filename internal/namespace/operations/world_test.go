@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,6 +35,18 @@ type mutator struct {
 	// refresh brings the tree up to date; nil: it is. gone: what is asked for is in the tree and not in the API.
 	refresh func(parent tree.Entry, name string)
 	gone    bool
+	// awaited is a name, or "", that lost its ShareDirectory; looks counts how often its data server was looked at.
+	awaited func(name string) bool
+	looks   atomic.Int32
+}
+
+func (m *mutator) MayBeAwaited(_ tree.Entry, name string) bool {
+	return m.awaited != nil && m.awaited(name)
+}
+
+func (m *mutator) Awaited(_ context.Context, _ tree.Entry, name string) bool {
+	m.looks.Add(1)
+	return m.awaited(name)
 }
 
 func (m *mutator) Mkdir(_ context.Context, req MkdirRequest) (tree.Entry, nfsv4.Nfsstat4) {

@@ -110,25 +110,41 @@ func (t *Tree) Lookup(dir ID, name string) (Entry, bool) {
 func (t *Tree) Pending(dir ID, name string) *Directory {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	n := t.nodes[dir]
-	if n == nil {
+	s, path := t.placeNamed(dir, name)
+	if s == nil {
 		return nil
 	}
-	var r *Directory
-	if n.share != nil {
-		r = t.directories[n.share.Name][strings.TrimPrefix(n.rel+"/"+name, "/")]
-	} else {
-		path := strings.TrimSuffix(n.path, "/") + "/" + name
-		for _, s := range t.mounted {
-			if s.Single && s.Path == path {
-				r = t.directories[s.Name][RootPath]
-			}
-		}
-	}
+	r := t.directories[s.Name][path]
 	if r == nil || r.Shown() {
 		return nil
 	}
 	return r
+}
+
+// Place is the share and the path in it of a name in a directory, whether there is such a directory or not. false: directories of no share have it.
+func (t *Tree) Place(dir ID, name string) (share *Share, path string, ok bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	share, path = t.placeNamed(dir, name)
+	return share, path, share != nil
+}
+
+// placeNamed is Place with t.mu held.
+func (t *Tree) placeNamed(dir ID, name string) (*Share, string) {
+	n := t.nodes[dir]
+	if n == nil {
+		return nil, ""
+	}
+	if n.share != nil {
+		return n.share, strings.TrimPrefix(n.rel+"/"+name, "/")
+	}
+	path := strings.TrimSuffix(n.path, "/") + "/" + name
+	for _, s := range t.mounted {
+		if s.Single && s.Path == path {
+			return s, RootPath
+		}
+	}
+	return nil, ""
 }
 
 // List calls yield for the entries of a directory that come after a cookie, in the
