@@ -90,58 +90,101 @@ func (o *observed) isLive(share string) bool {
 
 // copies turns what is to move into steps of copies. asked has the targets of requests by the directories' places in o.owned.
 func (p *movePlan) copies(o *observed, live, still map[string]bool, asked map[int]string) {
-	giving, taking := map[string]int{}, map[string]int{}
-	waiting, parts := map[string]int{}, map[string]int{}
+	giving, taking, parts := map[string]int{}, map[string]int{}, map[string]int{}
+	waiting := o.waitingFor(asked)
+	var full []*internalv1.ShareDirectory
 	for i := range o.owned {
 		directory := &o.owned[i]
 		move := &directory.Spec.Move
 		if move.ID == "" {
 			continue
 		}
-		parts[move.Source.DataServerRef.Name]++
-		parts[move.Target.DataServerRef.Name]++
-		to, isAsked := asked[i]
-		wanted := o.mayCopy() && (isAsked && to == move.Target.DataServerRef.Name || !isAsked && o.isToMove(directory) && !o.isToBeIdle(move.Target.DataServerRef.Name))
-		if o.reportOf(move, move.Target.DataServerRef.Name).isRefused() {
-			p.stuck = append(p.stuck, fmt.Sprintf("%s of share %s: %s", directory.Spec.Path, directory.Spec.FileShareRef.Name, o.reportOf(move, move.Target.DataServerRef.Name).message()))
-			if !isAsked && wanted {
-				waiting[move.Target.DataServerRef.Name]++
+		source, target := move.Source.DataServerRef.Name, move.Target.DataServerRef.Name
+		parts[source]++
+		parts[target]++
+		wanted, refused := o.isWanted(i, asked), o.reportOf(move, target).isRefused()
+		if refused && wanted && asked[i] == "" {
+			if _, outcome := o.next(directory, wanted, false); outcome == moving.Refused {
+				full = append(full, directory)
 				continue // It is tried again by itself, and takes no other's turn.
 			}
 		}
-		if text := o.waiting(move); text != "" && !o.reportOf(move, move.Target.DataServerRef.Name).isRefused() {
-			p.stuck = append(p.stuck, fmt.Sprintf("%s of share %s: %s", directory.Spec.Path, directory.Spec.FileShareRef.Name, text))
+		switch {
+		case refused:
+			p.say(directory, ": "+o.reportOf(move, target).message())
+		case o.waiting(move) != "":
+			p.say(directory, ": "+o.waiting(move))
+		case len(move.Refusals) > 0 && move.Step == internalv1.MoveCopying:
+			p.say(directory, fmt.Sprintf(" goes to %s, because %s has no room for it", target, move.Refusals[len(move.Refusals)-1].DataServerRef.Name))
 		}
-		if move.Step == internalv1.MoveCopying && move.Attempt >= heldUpAfter {
-			waiting[move.Target.DataServerRef.Name]++
-		} else {
-			giving[move.Source.DataServerRef.Name]++
-			taking[move.Target.DataServerRef.Name]++
+		if !isHeldUp(move) {
+			giving[source]++
+			taking[target]++
 		}
-		p.step(o, directory, wanted, o.isBlocked(directory, live, still))
+		p.step(o, directory, live, wanted, o.isBlocked(directory, live, still))
 		if move.IsFrozen() || move.Step == internalv1.MoveCopying {
 			p.next = requeue.Soonest(p.next, moving.Again(*move, movedTime(directory), o.now))
 		}
 	}
-	candidates := p.changes
-	p.changes = nil
-	if o.isSuspended() {
-		return
-	}
-	for _, candidate := range candidates {
-		from := candidate.directory.Spec.DataServerRef.Name
-		if candidate.directory.Spec.Move.ID != "" || candidate.to == from || giving[from] >= mostCopies || taking[candidate.to] >= mostCopies ||
-			waiting[candidate.to] >= mostWaiting || parts[from] >= mostParts || parts[candidate.to] >= mostParts {
-			continue
+	begins := func(from, to string) bool {
+		if o.isSuspended() || giving[from] >= mostCopies || taking[to] >= mostCopies || waiting[to] >= mostWaiting || parts[from] >= mostParts || parts[to] >= mostParts {
+			return false
 		}
 		giving[from]++
-		taking[candidate.to]++
-		p.begin(o, candidate)
+		taking[to]++
+		return true
 	}
+	for _, directory := range full {
+		p.redirect(o, directory, o.elsewhere(directory, live, waiting), func(to string) bool {
+			return o.canMove(directory, still) && begins(directory.Spec.Move.Source.DataServerRef.Name, to)
+		})
+	}
+	candidates := p.changes
+	p.changes = nil
+	for _, candidate := range candidates {
+		from := candidate.directory.Spec.DataServerRef.Name
+		if candidate.directory.Spec.Move.ID == "" && candidate.to != from && begins(from, candidate.to) {
+			p.begin(o, candidate)
+		}
+	}
+}
+
+// isWanted tells whether a move is still asked for.
+func (o *observed) isWanted(i int, asked map[int]string) bool {
+	target := o.owned[i].Spec.Move.Target.DataServerRef.Name
+	to, isAsked := asked[i]
+	return o.mayCopy() && (isAsked && to == target || !isAsked && o.isToMove(&o.owned[i]) && !o.isToBeIdle(target))
+}
+
+// isHeldUp tells whether a directory was frozen often, to no avail.
+func isHeldUp(move *internalv1.DirectoryMove) bool {
+	return move.Step == internalv1.MoveCopying && move.Attempt >= heldUpAfter
+}
+
+// waitingFor is how many directories take no other's turn, by their targets.
+func (o *observed) waitingFor(asked map[int]string) map[string]int {
+	waiting := map[string]int{}
+	for i := range o.owned {
+		move := &o.owned[i].Spec.Move
+		target := move.Target.DataServerRef.Name
+		if move.ID != "" && (isHeldUp(move) || asked[i] == "" && o.reportOf(move, target).isRefused() && o.isWanted(i, asked)) {
+			waiting[target]++
+		}
+	}
+	return waiting
+}
+
+// say notes why a directory waits.
+func (p *movePlan) say(directory *internalv1.ShareDirectory, text string) {
+	p.stuck = append(p.stuck, directory.Spec.Path+" of share "+directory.Spec.FileShareRef.Name+text)
 }
 
 // begin plans the first step of a copy.
 func (p *movePlan) begin(o *observed, candidate directoryMove) {
+	p.writes = append(p.writes, copyWrite{candidate.directory, o.begun(candidate), moving.Step, "MoveStarted", "is copied to data server " + candidate.to})
+}
+
+func (o *observed) begun(candidate directoryMove) *internalv1.ShareDirectory {
 	after := candidate.directory.DeepCopy()
 	after.Spec.Move = internalv1.DirectoryMove{
 		ID:     string(uuid.NewUUID()),
@@ -149,16 +192,13 @@ func (p *movePlan) begin(o *observed, candidate directoryMove) {
 		Target: internalv1.DirectoryPlace{DataServerRef: internalv1.DataServerReference{Name: candidate.to}, Volume: ptr.To(o.emptiestVolume(candidate.to))},
 		Step:   internalv1.MoveCopying, StepTime: &metav1.Time{Time: o.now}, Sequence: 1,
 	}
-	p.writes = append(p.writes, copyWrite{candidate.directory, after, moving.Step, "MoveStarted", "is copied to data server " + candidate.to})
+	return after
 }
 
 // step plans the next step of a copy.
-func (p *movePlan) step(o *observed, directory *internalv1.ShareDirectory, wanted, blocked bool) {
+func (p *movePlan) step(o *observed, directory *internalv1.ShareDirectory, live map[string]bool, wanted, blocked bool) {
 	move := directory.Spec.Move
-	next, outcome := moving.Next(move, moving.Input{
-		Wanted: wanted, Blocked: blocked, Suspended: o.isSuspended(), Moved: movedTime(directory), Now: o.now,
-		Source: o.reportOf(&move, move.Source.DataServerRef.Name).MoveReport, Target: o.reportOf(&move, move.Target.DataServerRef.Name).MoveReport,
-	})
+	next, outcome := o.next(directory, wanted, blocked)
 	if outcome == moving.Stay {
 		return
 	}
@@ -188,10 +228,18 @@ func (p *movePlan) step(o *observed, directory *internalv1.ShareDirectory, wante
 		write.reason, write.note = "MoveCancelled", "stays on data server "+from
 	case moving.Refused:
 		after.Spec.Move = internalv1.DirectoryMove{}
-		write.reason, write.note = "MoveRefused", fmt.Sprintf("does not move to %s: %s", to, o.reportOf(&move, to).message())
+		write.reason, write.note = "MoveRefused", fmt.Sprintf("does not move to %s: %s", to, o.reportOf(&move, to).message())+o.elsewhere(directory, live, nil).advice(directory)
 		p.unask(directory, to)
 	}
 	p.writes = append(p.writes, write)
+}
+
+func (o *observed) next(directory *internalv1.ShareDirectory, wanted, blocked bool) (internalv1.DirectoryMove, moving.Outcome) {
+	move := &directory.Spec.Move
+	return moving.Next(*move, moving.Input{
+		Wanted: wanted, Blocked: blocked, Suspended: o.isSuspended(), Moved: movedTime(directory), Now: o.now,
+		Source: o.reportOf(move, move.Source.DataServerRef.Name).MoveReport, Target: o.reportOf(move, move.Target.DataServerRef.Name).MoveReport,
+	})
 }
 
 // movedTime is when a directory was last copied to its owner; zero if it was not.
@@ -270,17 +318,6 @@ func (o *observed) reportOf(move *internalv1.DirectoryMove, server string) moveR
 	return moveReport{}
 }
 
-// emptiestVolume is the volume of a data server with the most space.
-func (o *observed) emptiestVolume(server string) int32 {
-	best, most := int32(0), int64(-1)
-	for _, volume := range o.dataServers[server].Status.Volumes {
-		if free := ptr.Deref(volume.TotalBytes, 0) - ptr.Deref(volume.UsedBytes, 0); volume.Index != nil && free > most {
-			best, most = *volume.Index, free
-		}
-	}
-	return best
-}
-
 // writeCopies writes the steps, and returns how many directories have another owner. d.input.Moves is what data servers are to do then.
 func (r *Reconciler) writeCopies(ctx context.Context, o *observed, d *decision) (int64, error) {
 	var flipped atomic.Int64
@@ -355,36 +392,6 @@ func (o *observed) moveTasks(newer map[*internalv1.ShareDirectory]*internalv1.Sh
 		})
 	}
 	return tasks
-}
-
-// fixedDirectories are the directories, on volumes, that can't move: roots of Single shares, what deleted shares left, and those of data servers that are not there. counts has
-// their number, paths some of them, by data server. copying are the data servers with a part in a copy.
-type fixedDirectories struct {
-	counts  map[string]int32
-	paths   map[string][]string
-	copying map[string]bool
-}
-
-// fixed looks once for a pass: there can be a hundred thousand directories.
-func (o *observed) fixed() *fixedDirectories {
-	if o.fixedOnes != nil {
-		return o.fixedOnes
-	}
-	found := &fixedDirectories{counts: map[string]int32{}, paths: map[string][]string{}, copying: map[string]bool{}}
-	for i := range o.owned {
-		spec := &o.owned[i].Spec
-		if spec.Move.ID != "" {
-			found.copying[spec.Move.Source.DataServerRef.Name], found.copying[spec.Move.Target.DataServerRef.Name] = true, true
-		}
-		owner := spec.DataServerRef.Name
-		if _, exists := o.dataServers[owner]; owner == "" || exists && !o.isUnmovable(&o.owned[i]) {
-			continue
-		}
-		found.counts[owner]++
-		found.paths[owner] = smallest(found.paths[owner], spec.FileShareRef.Name+":"+spec.Path)
-	}
-	o.fixedOnes = found
-	return found
 }
 
 // copyAgain is when to look at copies again.

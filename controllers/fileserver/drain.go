@@ -9,11 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/moving"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 )
@@ -188,4 +190,121 @@ func (o *observed) drainAgain(replicas int32) time.Duration {
 		}
 	}
 	return first
+}
+
+// fixedDirectories are the directories, on volumes, that can't move: roots of Single shares, what deleted shares left, and those of data servers that are not there. counts has
+// their number, paths some of them, by data server. copying are the data servers with a part in a copy.
+type fixedDirectories struct {
+	counts  map[string]int32
+	paths   map[string][]string
+	copying map[string]bool
+}
+
+// fixed looks once for a pass: there can be a hundred thousand directories.
+func (o *observed) fixed() *fixedDirectories {
+	if o.fixedOnes != nil {
+		return o.fixedOnes
+	}
+	found := &fixedDirectories{counts: map[string]int32{}, paths: map[string][]string{}, copying: map[string]bool{}}
+	for i := range o.owned {
+		spec := &o.owned[i].Spec
+		if spec.Move.ID != "" {
+			found.copying[spec.Move.Source.DataServerRef.Name], found.copying[spec.Move.Target.DataServerRef.Name] = true, true
+		}
+		owner := spec.DataServerRef.Name
+		if _, exists := o.dataServers[owner]; owner == "" || exists && !o.isUnmovable(&o.owned[i]) {
+			continue
+		}
+		found.counts[owner]++
+		found.paths[owner] = smallest(found.paths[owner], spec.FileShareRef.Name+":"+spec.Path)
+	}
+	o.fixedOnes = found
+	return found
+}
+
+// elsewhere is where a directory can go whose target has no room for it.
+type elsewhere struct {
+	// lacksRoom: the target refuses it for lack of room.
+	lacksRoom bool
+	// to has room; "" if no data server has. least is then the one that lacks least, with how many bytes.
+	to, least string
+	missing   int64
+}
+
+// emptiestVolume is the volume of a data server with the most space.
+func (o *observed) emptiestVolume(server string) int32 {
+	dataServer := o.dataServers[server]
+	if volume := moving.Emptiest(&dataServer); volume != nil {
+		return *volume.Index
+	}
+	return 0
+}
+
+// elsewhere looks for another target of a move. Those for which too many directories wait are left out.
+func (o *observed) elsewhere(directory *internalv1.ShareDirectory, live map[string]bool, waiting map[string]int) (found elsewhere) {
+	move := &directory.Spec.Move
+	need, lacksRoom := moving.RoomIn(o.reportOf(move, move.Target.DataServerRef.Name).MoveReport)
+	if !lacksRoom {
+		return found
+	}
+	found.lacksRoom = true
+	share := directory.Spec.FileShareRef.Name
+	targets := o.targets(live, nil)
+	hasRoom := false
+	for i := range targets {
+		server := targets[i].Server
+		dataServer := o.dataServers[server]
+		missing, lacksFiles := need.LacksIn(&dataServer)
+		isTarget := server != move.Source.DataServerRef.Name && targets[i].Serves(share)
+		if isTarget && missing > 0 && (found.least == "" || missing < found.missing) {
+			found.least, found.missing = server, missing
+		}
+		mayTake := isTarget && missing == 0 && !lacksFiles && moving.MayAsk(move, server, o.now) && waiting[server] < mostWaiting
+		targets[i].Serves = func(string) bool { return mayTake }
+		hasRoom = hasRoom || mayTake
+	}
+	if !hasRoom {
+		return found
+	}
+	found.to = placement.Best(targets, o.movables(), share)
+	return found
+}
+
+// advice completes the message that a request is refused.
+func (e elsewhere) advice(directory *internalv1.ShareDirectory) string {
+	if !e.lacksRoom || e.to == "" {
+		return e.without()
+	}
+	return fmt.Sprintf("; data server %s has room for it: kubectl howdah move %s/%s --to %s", e.to, directory.Spec.FileShareRef.Name, directory.Spec.Path, e.to)
+}
+
+// without says that no data server has room, with what to do.
+func (e elsewhere) without() string {
+	if !e.lacksRoom {
+		return ""
+	}
+	text := "; no other data server has room for it"
+	if e.least != "" {
+		text += fmt.Sprintf(", %s lacks least, %d MB", e.least, (e.missing+1e6-1)/1e6)
+	}
+	return text + ": raise spec.storage.volumes.size, delete data there, or add a data server (spec.replicas)"
+}
+
+// redirect gives a directory another target in place of one that has no room for it. begins tells whether it is its turn.
+func (p *movePlan) redirect(o *observed, directory *internalv1.ShareDirectory, found elsewhere, begins func(to string) bool) {
+	move := &directory.Spec.Move
+	target := move.Target.DataServerRef.Name
+	message := o.reportOf(move, target).message()
+	if found.to == "" {
+		p.say(directory, ": "+message+found.without())
+		return
+	}
+	if !begins(found.to) {
+		p.say(directory, fmt.Sprintf(" goes to %s in its turn, because %s has no room for it", found.to, target))
+		return
+	}
+	after := o.begun(directoryMove{directory: directory, to: found.to})
+	after.Spec.Move.Refusals = moving.RefusalsWith(move, o.now)
+	p.say(directory, fmt.Sprintf(" goes to %s, because %s has no room for it", found.to, target))
+	p.writes = append(p.writes, copyWrite{directory, after, moving.Step, "MoveRedirected", fmt.Sprintf("is copied to data server %s, not to %s: %s", found.to, target, message)})
 }

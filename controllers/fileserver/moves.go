@@ -184,13 +184,28 @@ func (o *observed) ignoredBy(share string) []string {
 	return nil
 }
 
-// targets are the data servers to which directories may move.
-func (o *observed) targets(live map[string]bool) []placement.Target {
+// targets are the data servers to which directories may move. Those with little room, or for which many directories wait, are the last.
+func (o *observed) targets(live map[string]bool, waiting map[string]int) []placement.Target {
 	targets := make([]placement.Target, 0, len(o.exporters))
 	for server := range o.exporters {
-		targets = append(targets, placement.Target{Server: server, Serves: func(share string) bool { return o.serves(server, share, live) }})
+		dataServer := o.dataServers[server]
+		targets = append(targets, placement.Target{
+			Server: server, Serves: func(share string) bool { return o.serves(server, share, live) },
+			Last: !o.isShared() && (waiting[server] >= mostWaiting || fleet.IsTight(&dataServer)),
+		})
 	}
 	return targets
+}
+
+// movables are all directories that have an owner.
+func (o *observed) movables() []placement.Movable {
+	directories := make([]placement.Movable, 0, len(o.owned))
+	for i := range o.owned {
+		if spec := &o.owned[i].Spec; spec.DataServerRef.Name != "" {
+			directories = append(directories, placement.Movable{Share: spec.FileShareRef.Name, Path: spec.Path, Server: spec.DataServerRef.Name})
+		}
+	}
+	return directories
 }
 
 // canMove reports whether no namespace server works on the directory.
@@ -269,7 +284,7 @@ func (p *movePlan) evacuate(o *observed, live, still map[string]bool, asked map[
 	if len(leaving) == 0 {
 		return
 	}
-	moves, homeless := placement.Evacuate(o.targets(live), directories, func(d placement.Movable) bool { return leaving[d] }, movesPerPass-len(p.changes))
+	moves, homeless := placement.Evacuate(o.targets(live, o.waitingFor(asked)), directories, func(d placement.Movable) bool { return leaving[d] }, movesPerPass-len(p.changes))
 	p.homeless = homeless
 	for _, move := range moves {
 		i := at[placement.Movable{Share: move.Share, Path: move.Path, Server: move.From}]

@@ -58,7 +58,7 @@ func (p *movePlan) rebalance(o *observed, live map[string]bool, asked map[int]st
 			directories = append(directories, placement.Movable{Share: spec.FileShareRef.Name, Path: spec.Path, Server: spec.DataServerRef.Name})
 		}
 	}
-	moves := placement.Rebalance(o.targets(live), directories, placement.Limits{Moves: most})
+	moves := placement.Rebalance(o.targets(live, o.waitingFor(asked)), directories, placement.Limits{Moves: most})
 	for _, move := range moves {
 		p.requests = append(p.requests, placement.Request{Share: move.Share, Path: move.Path, To: move.To})
 	}

@@ -37,6 +37,16 @@ func RoomOf(server *internalv1.DataServer, volume int32) Room {
 	return Room{}
 }
 
+// IsTight tells whether all volumes of a data server have little room.
+func IsTight(server *internalv1.DataServer) bool {
+	for i := range server.Status.Volumes {
+		if index := server.Status.Volumes[i].Index; index != nil && !RoomOf(server, *index).Tight {
+			return false
+		}
+	}
+	return len(server.Status.Volumes) > 0
+}
+
 // FillOf is how full the fullest of a data server's volumes is.
 func FillOf(server *internalv1.DataServer) (fill v1alpha1.VolumeFill) {
 	for i := range server.Status.Volumes {

@@ -86,3 +86,15 @@ func TestTheFullestVolumeCounts(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestADataServerIsTightIfAllItsVolumesAre(t *testing.T) {
+	tight, roomy := volume(0, 100, 99, filled(v1alpha1.FillAbove95)), volume(1, 100, 50)
+	for _, tc := range []struct {
+		volumes []internalv1.VolumeUsage
+		want    bool
+	}{{nil, false}, {[]internalv1.VolumeUsage{tight}, true}, {[]internalv1.VolumeUsage{tight, roomy}, false}} {
+		if got := IsTight(&internalv1.DataServer{Status: internalv1.DataServerStatus{Volumes: tc.volumes}}); got != tc.want {
+			t.Errorf("%d volumes: %t", len(tc.volumes), got)
+		}
+	}
+}

@@ -13,6 +13,8 @@ type Target struct {
 	Server string
 	// Serves tells whether the server exports a share; nil: it exports all of them.
 	Serves func(share string) bool
+	// Last: the server has little room. Directories go there only if no other target can take them, and none to make loads even.
+	Last bool
 }
 
 // Movable is a directory that has an owner and may get another.
@@ -36,12 +38,16 @@ func compareMovable(a, b Movable) int {
 // ledger has what each target carries.
 type ledger struct {
 	targets []Target // in order of their names
+	last    map[string]bool
 	share   map[string]map[string]int64
 	all     map[string]int64
 }
 
 func newLedger(targets []Target, directories []Movable) *ledger {
-	l := &ledger{targets: slices.Clone(targets), share: map[string]map[string]int64{}, all: map[string]int64{}}
+	l := &ledger{targets: slices.Clone(targets), last: map[string]bool{}, share: map[string]map[string]int64{}, all: map[string]int64{}}
+	for _, t := range targets {
+		l.last[t.Server] = t.Last
+	}
 	slices.SortFunc(l.targets, func(a, b Target) int { return CompareNatural(a.Server, b.Server) })
 	for _, d := range directories {
 		l.add(d.Share, d.Server, d.weight())
@@ -80,7 +86,18 @@ func (l *ledger) best(share string) string {
 }
 
 func (l *ledger) compare(share, a, b string) int {
+	switch {
+	case l.last[a] && !l.last[b]:
+		return 1
+	case l.last[b] && !l.last[a]:
+		return -1
+	}
 	return cmp.Or(cmp.Compare(l.share[share][a], l.share[share][b]), cmp.Compare(l.all[a], l.all[b]))
+}
+
+// Best is where the rule puts a directory of a share; "" if no target can take it. directories are all that there are.
+func Best(targets []Target, directories []Movable, share string) string {
+	return newLedger(targets, directories).best(share)
 }
 
 // Evacuate plans where the directories go that are to leave their servers, at most budget of them, in order of share and path. directories

@@ -53,6 +53,18 @@ func TestEvacuate(t *testing.T) {
 			targets: targetsOf("a"), directories: some("s", "c", 3), budget: 2,
 			want: []Move{{"s", "c-0", "c", "a"}, {"s", "c-1", "c", "a"}},
 		},
+		"one with little room takes nothing while another can": {
+			targets:     []Target{{Server: "a", Last: true}, {Server: "b"}},
+			directories: slices.Concat(some("s", "b", 5), some("s", "c", 2)),
+			budget:      unlimited,
+			want:        []Move{{"s", "c-0", "c", "b"}, {"s", "c-1", "c", "b"}},
+		},
+		"one with little room is better than none": {
+			targets:     []Target{{Server: "a", Last: true}, {Server: "b", Serves: func(share string) bool { return share != "s" }}},
+			directories: some("s", "c", 1),
+			budget:      unlimited,
+			want:        []Move{{"s", "c-0", "c", "a"}},
+		},
 		"a server that does not export the share takes nothing of it": {
 			targets:     []Target{{Server: "a", Serves: func(share string) bool { return share != "s" }}, {Server: "b"}},
 			directories: slices.Concat(some("s", "b", 5), some("s", "c", 1)),
@@ -112,6 +124,13 @@ func TestRebalance(t *testing.T) {
 			directories: some("s", "a", 6),
 			budget:      unlimited,
 		},
+		"one with little room gets nothing, and gives": {
+			targets:     []Target{{Server: "a", Last: true}, {Server: "b"}, {Server: "c"}},
+			directories: slices.Concat(some("s", "a", 3), some("s", "b", 3)),
+			budget:      unlimited,
+			want:        []Move{{"s", "a-0", "a", "c"}, {"s", "b-0", "b", "c"}},
+		},
+		"nothing goes to one with little room": {targets: []Target{{Server: "a"}, {Server: "b", Last: true}}, directories: some("s", "a", 8), budget: unlimited},
 		"weights count, where they are given": {
 			targets: targetsOf("a", "b"),
 			directories: []Movable{

@@ -31,7 +31,7 @@ func WorthOf(targets []Target, directories []Movable) int64 {
 
 // Rebalance plans moves after which every share is spread over the targets as evenly as its directories allow, and, as far as that
 // leaves a choice, all directories are; within the limits, the most useful first. By number (all weights 1, Worth 0) no two targets differ
-// then by more than one directory of a share. What is on servers that are no targets stays there.
+// then by more than one directory of a share. What is on servers that are no targets stays there, and a Last target gets nothing.
 //
 // Each step takes from the fullest and gives to the emptiest, and makes the sum of squares of what they carry smaller: so it ends, nothing
 // moves there and back, and what is balanced is left alone.
@@ -111,6 +111,9 @@ func (b *balance) levelShare(share string) bool {
 		return cmp.Or(cmp.Compare(y.gap, x.gap), cmp.Compare(b.all[y.from]-b.all[y.to], b.all[x.from]-b.all[x.to]))
 	})
 	for _, p := range all {
+		if b.last[p.to] {
+			continue
+		}
 		if at := b.fitting(b.on[share][p.from], p.gap, func(int) bool { return true }); at >= 0 {
 			b.move(at, p)
 			return true
@@ -128,7 +131,7 @@ func (b *balance) levelAll() (share string, moved bool) {
 	for _, p := range pairs(names, func(server string) int64 { return b.all[server] }) {
 		for _, share := range b.shares {
 			here := b.on[share][p.from]
-			if len(here) == 0 || !slices.Contains(b.of(share), p.to) || !slices.Contains(b.of(share), p.from) {
+			if len(here) == 0 || b.last[p.to] || !slices.Contains(b.of(share), p.to) || !slices.Contains(b.of(share), p.from) {
 				continue
 			}
 			gap := b.share[share][p.from] - b.share[share][p.to]

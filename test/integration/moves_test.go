@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -219,6 +220,44 @@ var _ = Describe("A directory in Ceph", func() {
 		Eventually(func() *int64 { return exists(&v1alpha1.FileServer{}, namespace, "training").Status.Moves.Done }, timeout).Should(HaveValue(BeEquivalentTo(1)))
 		Expect(eventsOf(namespace, "Moved")).To(ConsistOf(ContainSubstring("d0 of share data is on data server " + to)))
 		Eventually(func() []internalv1.MoveTask { return exists(&internalv1.DataServer{}, namespace, from).Spec.Moves }, timeout).Should(BeEmpty())
+	})
+
+	It("goes to a third data server on volumes when its target has no room for it, and the status says why", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "training", 3)
+		create(builders.FileShare(namespace, "data", "training").Path("/data").Directories("d0").Build())
+		readyShare(namespace, "data")
+		from := directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name
+		change(exists(&v1alpha1.FileServer{}, namespace, "training"), func(fs *v1alpha1.FileServer) {
+			fs.Spec.Moves.Copying, fs.Spec.Drain = v1alpha1.MoveCopyingAllow, &v1alpha1.Drain{Servers: []string{from}}
+		})
+		refuse := func(not string) string {
+			GinkgoHelper()
+			var move internalv1.DirectoryMove
+			Eventually(func() string {
+				move = directoriesOf(namespace, "data")["d0"].Spec.Move
+				return move.Target.DataServerRef.Name
+			}, timeout).ShouldNot(BeElementOf("", not))
+			to := move.Target.DataServerRef.Name
+			object := exists(&internalv1.DataServer{}, namespace, to)
+			was := object.DeepCopy()
+			object.Status.Moves = []internalv1.MoveReport{{
+				ID: move.ID, State: internalv1.MoveStateRefused, Reason: internalv1.MoveNoRoom, Bytes: ptr.To(int64(1 << 20)), Files: ptr.To(int64(7)),
+				Message: "the target's volume has 1 MB free, and 4000 MB are needed",
+			}}
+			Expect(admin.Status().Patch(ctx, object, client.MergeFrom(was))).To(Succeed())
+			return to
+		}
+		message := func() string {
+			return meta.FindStatusCondition(exists(&v1alpha1.FileServer{}, namespace, "training").Status.Conditions, v1alpha1.ConditionReady).Message
+		}
+		full := refuse("")
+		third := refuse(full)
+		Expect(directoriesOf(namespace, "data")["d0"].Spec.Move.Refusals).To(ConsistOf(HaveField("DataServerRef.Name", full)))
+		Expect(eventsOf(namespace, "MoveRedirected")).To(ConsistOf(And(
+			ContainSubstring("d0 of share data is copied to data server "+third+", not to "+full), ContainSubstring("4000 MB are needed"))))
+		Eventually(message, timeout).Should(And(ContainSubstring("no other data server has room for it"), ContainSubstring("raise spec.storage.volumes.size")))
+		Expect(directoriesOf(namespace, "data")["d0"].Spec.DataServerRef.Name).To(Equal(from))
 	})
 
 	It("is given to another data server where an annotation asks for all to be spread again, and an event says so", func() {

@@ -50,6 +50,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &internalapiv1alpha1.FileShareReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MisplacedDirectory"):
 		return &internalapiv1alpha1.MisplacedDirectoryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MoveRefusal"):
+		return &internalapiv1alpha1.MoveRefusalApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MoveReport"):
 		return &internalapiv1alpha1.MoveReportApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MoveTask"):

@@ -128,6 +128,11 @@ type MoveReport struct {
 	// +optional
 	Sequence int64 `json:"sequence,omitempty"`
 
+	// reason is NoRoom if the target refuses the directory because its volume has too little room for it; bytes and files
+	// are set then.
+	// +optional
+	Reason MoveReason `json:"reason,omitempty"`
+
 	// message says what failed last, or why the data server waits.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -154,6 +159,16 @@ type MoveReport struct {
 	// +optional
 	CopiedBytes *int64 `json:"copiedBytes,omitempty"`
 }
+
+// MoveReason is why a data server refuses a move.
+// +kubebuilder:validation:Enum=NoRoom
+type MoveReason string
+
+// Reasons of refused moves.
+const (
+	// MoveNoRoom: the target's volume has too little room.
+	MoveNoRoom MoveReason = "NoRoom"
+)
 
 // MoveState is how far a data server is with its part of a move.
 // +kubebuilder:validation:Enum=Copying;CaughtUp;Verified;Released;Placed;Refused;Serving;InUse;Frozen;Left;Absent

@@ -152,6 +152,23 @@ type DirectoryMove struct {
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	Sequence int64 `json:"sequence,omitempty"`
+
+	// refusals are the data servers that were targets of this move before, and had too little room for the directory.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	// +optional
+	Refusals []MoveRefusal `json:"refusals,omitempty"`
+}
+
+// MoveRefusal is a data server that had too little room for a directory.
+type MoveRefusal struct {
+	// dataServerRef names the data server.
+	// +required
+	DataServerRef DataServerReference `json:"dataServerRef,omitzero"`
+
+	// refusedTime is when the operator learned of it. The data server is asked again some minutes later at the earliest.
+	// +required
+	RefusedTime *metav1.Time `json:"refusedTime,omitempty"`
 }
 
 // DirectoryPlace is a volume of a data server.

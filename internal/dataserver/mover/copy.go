@@ -122,7 +122,7 @@ func keepSpare(ctx context.Context, path string, end context.CancelCauseFunc) {
 	for {
 		var volume unix.Statfs_t
 		if err := unix.Statfs(path, &volume); err == nil && volume.Bavail < volume.Blocks/spareOfVolume {
-			end(&errRefused{fmt.Sprintf("the target's volume has %d MB free, and 1/%d of it stays free", int64(volume.Bavail)*volume.Bsize/1e6, spareOfVolume)})
+			end(&errRefused{noRoom: true, why: fmt.Sprintf("the target's volume has %d MB free, and 1/%d of it stays free", int64(volume.Bavail)*volume.Bsize/1e6, spareOfVolume)})
 			return
 		}
 		select {

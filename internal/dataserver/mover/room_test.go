@@ -49,6 +49,9 @@ func TestACopyWithoutRoomGivesBackWhatItHas(t *testing.T) {
 		t.Fatalf("the volume is not full: %v", err)
 	}
 	w.await("there is no room", reports(internalv1.MoveStateRefused))
+	if report := w.target.report(); report.Reason != internalv1.MoveNoRoom || report.Bytes == nil || *report.Bytes < 8<<20 {
+		t.Errorf("%+v does not say what has no room", report)
+	}
 	var free unix.Statfs_t
 	must(t, unix.Statfs(volume, &free))
 	if room := int64(free.Bavail) * free.Bsize; room < 4<<20 {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
+	"github.com/howdah/howdah/internal/moving"
 )
 
 const (
@@ -22,13 +23,14 @@ const (
 	// retryAfter is the pause after a step that failed, notYetAfter after one that needs the other server's step.
 	retryAfter  = 2 * time.Second
 	notYetAfter = 100 * time.Millisecond
-	// spareOfVolume is the part of the target's volume that a copy leaves free: 1/spareOfVolume.
-	spareOfVolume = 50
+	// spareOfVolume is the part of the target's volume that a copy leaves free.
+	spareOfVolume = moving.SpareOfVolume
 )
 
 // copying is what the target knows of its passes. It is not on the volume: after a restart every file is compared again.
 type copying struct {
-	measured bool
+	// measured: the rest of the copy had room. sized: bytes and files are known.
+	measured, sized bool
 	// since is the source's time at the beginning of the last pass that compared every byte; 0: there was none.
 	since int64
 	// sinceHere is the same moment by this process\'s clock.
@@ -47,15 +49,18 @@ type copying struct {
 
 func (c *copying) report(task *internalv1.MoveTask, state internalv1.MoveState) internalv1.MoveReport {
 	report := internalv1.MoveReport{ID: task.ID, State: state, Attempt: task.Attempt, Passes: c.passes}
-	if c.measured {
+	if c.sized {
 		bytes, files, copied := c.bytes, c.files, c.copied
 		report.Bytes, report.Files, report.CopiedBytes = &bytes, &files, &copied
 	}
 	return report
 }
 
-// errRefused is why a move is not possible at all.
-type errRefused struct{ why string }
+// errRefused is why a move is not possible at all, or, with noRoom, not to this data server.
+type errRefused struct {
+	why    string
+	noRoom bool
+}
 
 func (e *errRefused) Error() string { return e.why }
 
@@ -113,6 +118,9 @@ func (m *Mover) targetStep(ctx context.Context, where place, task *internalv1.Mo
 		return report, 0
 	case errors.As(err, &refused):
 		report.State, report.Message = internalv1.MoveStateRefused, cut(err.Error())
+		if refused.noRoom {
+			report.Reason = internalv1.MoveNoRoom
+		}
 		if err := m.giveUp(ctx, where, c); err != nil && ctx.Err() == nil {
 			m.Log.Error("removing a copy for which there is no room failed; trying again", "move", task.ID, "err", err)
 		}
@@ -216,7 +224,7 @@ func (m *Mover) refuseTwo(ctx context.Context, where place, task *internalv1.Mov
 		return err
 	}
 	_ = conn.Close()
-	return &errRefused{fmt.Sprintf("the target has a directory %q of the share already, on volume %d", where.path, where.volume)}
+	return &errRefused{why: fmt.Sprintf("the target has a directory %q of the share already, on volume %d", where.path, where.volume)}
 }
 
 // measureSource asks how large the directory is, and refuses it if there is no room.
@@ -234,22 +242,23 @@ func (m *Mover) measureSource(ctx context.Context, where place, task *internalv1
 	if err != nil {
 		return err
 	}
+	c.bytes, c.files, c.sized = head.Bytes, head.Files, true
 	free, total := int64(volume.Bavail)*volume.Bsize, int64(volume.Blocks)*volume.Bsize
 	if err := fits(head.Bytes, have, free, total, head.Files, int64(volume.Ffree), int64(volume.Files)); err != nil {
 		return err
 	}
-	c.bytes, c.files, c.measured = head.Bytes, head.Files, true
+	c.measured = true
 	return nil
 }
 
 // fits tells whether the rest of a directory of that many bytes has room on a volume. have is what was copied before.
 func fits(bytes, have, free, total, files, freeFiles, totalFiles int64) error {
 	if needed := max(0, bytes-have) + total/spareOfVolume; needed > free {
-		return &errRefused{fmt.Sprintf("the target's volume has %d MB free, and %d MB are needed: %d MB of the directory are to be copied, and 1/%d of the volume stays free",
+		return &errRefused{noRoom: true, why: fmt.Sprintf("the target's volume has %d MB free, and %d MB are needed: %d MB of the directory are to be copied, and 1/%d of the volume stays free",
 			free/1e6, needed/1e6, max(0, bytes-have)/1e6, spareOfVolume)}
 	}
 	if totalFiles > 0 && have == 0 && files > freeFiles {
-		return &errRefused{fmt.Sprintf("the target's volume has room for %d files, and the directory has %d", freeFiles, files)}
+		return &errRefused{noRoom: true, why: fmt.Sprintf("the target's volume has room for %d files, and the directory has %d", freeFiles, files)}
 	}
 	return nil
 }

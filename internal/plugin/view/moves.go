@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/namespace/tree"
@@ -106,7 +107,7 @@ func targetsOf(w *World, fs *v1alpha1.FileServer) (targets []placement.Target) {
 		if fleet.MayTake(seen, nil) != fleet.None {
 			continue
 		}
-		targets = append(targets, placement.Target{Server: server.Name, Serves: func(share string) bool {
+		targets = append(targets, placement.Target{Server: server.Name, Last: !isShared(fs) && hasLittleRoom(w, fs.Namespace, server.Name), Serves: func(share string) bool {
 			var ignored []string
 			if s, known := t.Share(share); known {
 				ignored = s.IgnoreDataOn
@@ -115,6 +116,13 @@ func targetsOf(w *World, fs *v1alpha1.FileServer) (targets []placement.Target) {
 		}})
 	}
 	return targets
+}
+
+// hasLittleRoom reports whether directories go to a data server only if no other can take them.
+func hasLittleRoom(w *World, namespace, name string) bool {
+	return slices.ContainsFunc(w.DataServers, func(d internalv1.DataServer) bool {
+		return d.Namespace == namespace && d.Name == name && fleet.IsTight(&d)
+	})
 }
 
 // movablesOf are the directories of a FileServer that have an owner, and how many of them have no known weight.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/naming"
@@ -56,6 +57,27 @@ func TestMovesAreShownBeforeTheyAreRequested(t *testing.T) {
 		t.Errorf("on volumes clients follow anyway: %+v", all.request)
 	}
 	golden(t, "plan-rebalance-volumes.txt", PlanRebalance(onVolumes, &onVolumes.FileServers[0], 100, Counting()).Text(text.Page{Width: 100}))
+}
+
+// A directory that is copied to a data server with little room is refused there.
+func TestPlansOnVolumesKeepAwayFromDataServersWithLittleRoom(t *testing.T) {
+	w := wellWorld()
+	fs := &w.FileServers[0]
+	fs.Spec.Moves.Copying = v1alpha1.MoveCopyingAllow
+	for i := range w.Directories {
+		w.Directories[i].Spec.DataServerRef.Name = naming.DataServer("training", 0)
+	}
+	tight := naming.DataServer("training", 1)
+	for i := range w.DataServers {
+		if w.DataServers[i].Name == tight {
+			usage := &w.DataServers[i].Status.Volumes[0]
+			usage.Fill, usage.FreeBytes = v1alpha1.FillAbove95, ptr.To(int64(1))
+		}
+	}
+	plan := PlanRebalance(w, fs, 100, Counting())
+	if len(plan.Moves) == 0 || slices.ContainsFunc(plan.Moves, func(m PlannedMove) bool { return m.To == tight }) {
+		t.Errorf("%+v", plan.Moves)
+	}
 }
 
 func TestWhatCanMove(t *testing.T) {

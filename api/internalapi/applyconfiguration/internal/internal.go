@@ -283,6 +283,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: id
       type:
         scalar: string
+    - name: refusals
+      type:
+        list:
+          elementType:
+            namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveRefusal
+          elementRelationship: atomic
     - name: sequence
       type:
         scalar: numeric
@@ -368,6 +374,17 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveOpenFiles
   scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveReason
+  scalar: string
+- name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveRefusal
+  map:
+    fields:
+    - name: dataServerRef
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.DataServerReference
+    - name: refusedTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveReport
   map:
     fields:
@@ -392,6 +409,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: passes
       type:
         scalar: numeric
+    - name: reason
+      type:
+        namedType: com.github.howdah.howdah.api.internalapi.v1alpha1.MoveReason
     - name: sequence
       type:
         scalar: numeric

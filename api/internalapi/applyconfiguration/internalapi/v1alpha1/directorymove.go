@@ -29,6 +29,8 @@ type DirectoryMoveApplyConfiguration struct {
 	Attempt *int32 `json:"attempt,omitempty"`
 	// sequence counts the steps. Data servers do not go back to an earlier one.
 	Sequence *int64 `json:"sequence,omitempty"`
+	// refusals are the data servers that were targets of this move before, and had too little room for the directory.
+	Refusals []MoveRefusalApplyConfiguration `json:"refusals,omitempty"`
 }
 
 // DirectoryMoveApplyConfiguration constructs a declarative configuration of the DirectoryMove type for use with
@@ -90,5 +92,18 @@ func (b *DirectoryMoveApplyConfiguration) WithAttempt(value int32) *DirectoryMov
 // If called multiple times, the Sequence field is set to the value of the last call.
 func (b *DirectoryMoveApplyConfiguration) WithSequence(value int64) *DirectoryMoveApplyConfiguration {
 	b.Sequence = &value
+	return b
+}
+
+// WithRefusals adds the given value to the Refusals field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Refusals field.
+func (b *DirectoryMoveApplyConfiguration) WithRefusals(values ...*MoveRefusalApplyConfiguration) *DirectoryMoveApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRefusals")
+		}
+		b.Refusals = append(b.Refusals, *values[i])
+	}
 	return b
 }

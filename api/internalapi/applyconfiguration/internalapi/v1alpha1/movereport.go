@@ -22,6 +22,9 @@ type MoveReportApplyConfiguration struct {
 	// sequence is the highest of the tasks that this data server had. If it is higher than that of the ShareDirectory, the
 	// API's database was set back, and the move goes on from what the data servers have.
 	Sequence *int64 `json:"sequence,omitempty"`
+	// reason is NoRoom if the target refuses the directory because its volume has too little room for it; bytes and files
+	// are set then.
+	Reason *internalapiv1alpha1.MoveReason `json:"reason,omitempty"`
 	// message says what failed last, or why the data server waits.
 	Message *string `json:"message,omitempty"`
 	// passes is how often the target has copied what differs.
@@ -69,6 +72,14 @@ func (b *MoveReportApplyConfiguration) WithAttempt(value int32) *MoveReportApply
 // If called multiple times, the Sequence field is set to the value of the last call.
 func (b *MoveReportApplyConfiguration) WithSequence(value int64) *MoveReportApplyConfiguration {
 	b.Sequence = &value
+	return b
+}
+
+// WithReason sets the Reason field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reason field is set to the value of the last call.
+func (b *MoveReportApplyConfiguration) WithReason(value internalapiv1alpha1.MoveReason) *MoveReportApplyConfiguration {
+	b.Reason = &value
 	return b
 }
 
