@@ -98,6 +98,13 @@ func (k *Leader) completeCreating(ctx context.Context, share *tree.Share, direct
 		if err != nil {
 			return err
 		}
+		elsewhere, err := k.isElsewhere(ctx, share, directory)
+		switch {
+		case err != nil:
+			return err
+		case elsewhere:
+			return k.setState(ctx, directory, internalv1.DirectoryMissing)
+		}
 		opts := nfs.MkdirOptions{Mode: r.Mode, Owner: ptr.To(r.Owner), Group: ptr.To(r.Group)}
 		err = k.makeWithParents(ctx, address, share, r.Volume, r.Path, root, opts)
 		if err != nil && !nfs.IsStatus(err, nfsv4.NFS4ERR_EXIST) {
@@ -141,11 +148,18 @@ func (k *Leader) completeRemoving(ctx context.Context, share *tree.Share, direct
 	if err != nil {
 		return err
 	}
-	if gone {
-		k.emptyingOf(ctx, share, r)
-		return k.drop(ctx, directory)
+	if !gone {
+		return k.setState(ctx, directory, internalv1.DirectoryReady)
 	}
-	return k.setState(ctx, directory, internalv1.DirectoryReady)
+	elsewhere, err := k.isElsewhere(ctx, share, directory)
+	switch {
+	case err != nil:
+		return err
+	case elsewhere:
+		return k.setState(ctx, directory, internalv1.DirectoryMissing)
+	}
+	k.emptyingOf(ctx, share, r)
+	return k.drop(ctx, directory)
 }
 
 func (k *Leader) isGone(ctx context.Context, r *tree.Directory) (bool, error) {
@@ -222,7 +236,14 @@ func (k *Leader) completeRenaming(ctx context.Context, share *tree.Share, direct
 	if err != nil || !sameDirectory(old, directory) {
 		old = nil // What has the old name now was made after the rename.
 	}
+	state := internalv1.DirectoryReady
 	renamed := newThere && (!oldThere || old == nil)
+	if r.Server != "" && !newThere && !oldThere {
+		if renamed, err = k.isElsewhere(ctx, share, directory); err != nil {
+			return err
+		}
+		state = internalv1.DirectoryMissing // The rename was made, and the directory has moved since.
+	}
 	if r.Server == "" {
 		// It exists in the namespace only: it is renamed when the old ShareDirectory is deleted. If some directories
 		// below it were moved, the rest must follow.
@@ -249,7 +270,7 @@ func (k *Leader) completeRenaming(ctx context.Context, share *tree.Share, direct
 			return err
 		}
 	}
-	return k.setState(ctx, directory, internalv1.DirectoryReady)
+	return k.setState(ctx, directory, state)
 }
 
 // renamedTo reports whether a directory is being renamed: there is a ShareDirectory for the new name.

@@ -283,7 +283,17 @@ func (k *Leader) keepReplaced(ctx context.Context, target *internalv1.ShareDirec
 	if !ok || server.Address == "" || !server.Serves[r.Share] {
 		return nil // ServerChanged is called when it serves the share.
 	}
+	share, ok := k.Tree.Share(r.Share)
+	if !ok {
+		return nil // ShareChanged is called when it is shown.
+	}
 	gone, err := k.isGone(ctx, r)
+	if err == nil && gone {
+		var elsewhere bool
+		if elsewhere, err = k.isElsewhere(ctx, share, target); elsewhere {
+			return k.setState(ctx, target, internalv1.DirectoryMissing)
+		}
+	}
 	switch {
 	case err != nil:
 		return err
