@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	benchmarkContainer = "benchmark"
-	benchmarkData      = "/data"
-	benchmarkConfig    = "/etc/howdah"
+	benchmarkData   = "/data"
+	benchmarkConfig = "/etc/howdah"
 	// benchmarkPort is the TCP port of the client that coordinates.
 	benchmarkPort = 9589
 	// generateRetries is how many pods may fail before the dataset is given up. A
@@ -103,7 +102,7 @@ func benchmarkClient(in BenchmarkJobInput, arguments []string) *corev1ac.Contain
 			WithFieldRef(corev1ac.ObjectFieldSelector().WithAPIVersion("v1").WithFieldPath(path)))
 	}
 	return corev1ac.Container().
-		WithName(benchmarkContainer).
+		WithName(naming.BenchmarkContainer).
 		WithImage(in.Image).
 		WithArgs(arguments...).
 		WithEnv(

@@ -87,7 +87,7 @@ func ImageDeployment(in FileServerInput, node string) *appsv1ac.DeploymentApplyC
 			WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault))).
 		WithContainers(corev1ac.Container().
-			WithName("idle").
+			WithName(naming.ServerContainer).
 			WithImage(in.Images.Server).
 			WithArgs(serverpod.IdleCommand).
 			WithResources(corev1ac.ResourceRequirements().

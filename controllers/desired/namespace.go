@@ -54,7 +54,7 @@ func namespaceServerPod(in FileServerInput, selector map[string]string) *corev1a
 			WithRunAsNonRoot(true).WithRunAsUser(nonRoot).WithRunAsGroup(nonRoot).WithFSGroup(nonRoot).
 			WithSeccompProfile(corev1ac.SeccompProfile().WithType(corev1.SeccompProfileTypeRuntimeDefault)))
 	container := corev1ac.Container().
-		WithName(serverContainer).
+		WithName(naming.ServerContainer).
 		WithImage(in.Images.Howdah).
 		WithArgs(namespaceArgs(in)...).
 		WithEnv(downwardEnv()...).

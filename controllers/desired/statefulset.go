@@ -24,9 +24,6 @@ import (
 	"github.com/howdah/howdah/internal/serverpod"
 )
 
-// serverContainer is the name of the one container of a server's pod.
-const serverContainer = "server"
-
 // DataServerStatefulSet is the StatefulSet of the data servers. They start at once, not one
 // after the other, because none needs another. Claims outlive them in every case: Howdah never deletes data by deleting a server.
 func DataServerStatefulSet(in FileServerInput) *appsv1ac.StatefulSetApplyConfiguration {
@@ -148,7 +145,7 @@ func keyMode(in FileServerInput) int32 {
 
 func dataServerContainer(in FileServerInput) *corev1ac.ContainerApplyConfiguration {
 	container := corev1ac.Container().
-		WithName(serverContainer).
+		WithName(naming.ServerContainer).
 		WithImage(in.Images.Server).
 		WithArgs(serverpod.Args...).
 		WithEnv(downwardEnv()...).

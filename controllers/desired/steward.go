@@ -77,7 +77,7 @@ func stewardPod(in FileServerInput) *corev1ac.PodSpecApplyConfiguration {
 			WithEffect(corev1.TaintEffectNoExecute).WithTolerationSeconds(nodeLostSeconds)
 	}
 	container := corev1ac.Container().
-		WithName(serverContainer).
+		WithName(naming.ServerContainer).
 		WithImage(in.Images.Server).
 		WithArgs("steward", "--file-server="+in.name()).
 		WithEnv(downwardEnv()...).

@@ -28,6 +28,13 @@ const (
 	ComponentImage           = "image"
 )
 
+// ServerContainer is the one container of each pod that a FileServer makes from spec.pods, BenchmarkContainer that of client pods. Annotations of users
+// may name it.
+const (
+	ServerContainer    = "server"
+	BenchmarkContainer = "benchmark"
+)
+
 // tlsDomain ends the names in certificates. They are compared and not looked up.
 const tlsDomain = "internal.howdah.io"
 
