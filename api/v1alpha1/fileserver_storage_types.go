@@ -56,6 +56,7 @@ type CephStorage struct {
 // +kubebuilder:validation:XValidation:rule="self.clusterRef == oldSelf.clusterRef",message="clusterRef can't be changed: the data is in that cluster; create another FileServer and copy the data"
 // +kubebuilder:validation:XValidation:rule="self.fileSystem == oldSelf.fileSystem",message="fileSystem can't be changed: the data is in it; to correct it, create another FileServer"
 // +kubebuilder:validation:XValidation:rule="self.recoveryPool == oldSelf.recoveryPool",message="recoveryPool can't be changed: it has the records of clients' locks; to correct it, create another FileServer"
+// +kubebuilder:validation:XValidation:rule="!has(self.createFileSystem) || !format.dns1123Subdomain().validate(self.fileSystem).hasValue()",message="with createFileSystem, fileSystem is the name of the object CephFilesystem, too: use lower-case letters, digits, '-' and '.', the first and last a letter or digit",fieldPath=".fileSystem"
 type RookCeph struct {
 	// clusterRef names the CephCluster. It must be in the Kubernetes namespace of the FileServer, as all objects of
 	// Rook for a cluster are. Use spec.allowedNamespaces for shares in other namespaces.
@@ -178,7 +179,7 @@ type VolumesStorage struct {
 	// storageClassName names the StorageClass of the claims. Unset means the cluster's default class.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="storageClassName must be the name of a StorageClass: lower-case letters, digits, '-' and '.'"
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="storageClassName must be the name of a StorageClass: lower-case letters, digits, '-' and '.'"
 	// +optional
 	StorageClassName string `json:"storageClassName,omitempty"`
 

@@ -32,7 +32,7 @@ type PodSettings struct {
 	// priorityClassName names the PriorityClass of the pods.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="priorityClassName must be the name of a PriorityClass: lower-case letters, digits, '-' and '.'"
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="priorityClassName must be the name of a PriorityClass: lower-case letters, digits, '-' and '.'"
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }

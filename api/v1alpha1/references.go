@@ -58,7 +58,7 @@ type SecretReference struct {
 	// name is the name of the Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="name must be the name of a Secret: lower-case letters, digits, '-' and '.'"
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="name must be the name of a Secret: lower-case letters, digits, '-' and '.'"
 	// +required
 	Name string `json:"name,omitempty"`
 }
@@ -68,7 +68,7 @@ type CephClusterReference struct {
 	// name is the name of the CephCluster.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="name must be the name of a CephCluster: lower-case letters, digits, '-' and '.'"
+	// +kubebuilder:validation:XValidation:rule="!format.dns1123Subdomain().validate(self).hasValue()",message="name must be the name of a CephCluster: lower-case letters, digits, '-' and '.'"
 	// +required
 	Name string `json:"name,omitempty"`
 }

@@ -47,6 +47,12 @@ func provisioningYAML(name string) string {
 	return without(without(cephYAML(name, "provisioningSecretRef: {name: ceph}"), "sharesSecretRef"), "recoveryUser")
 }
 
+// rookYAML is a FileServer with its data in a Ceph of Rook's.
+func rookYAML(name string, lines ...string) string {
+	return "apiVersion: howdah.io/v1alpha1\nkind: FileServer\nmetadata: {name: " + name + "}\nspec:\n  storage:\n    ceph:\n      rook:\n        " +
+		strings.Join(append(lines, "clusterRef: {name: ceph}", "recoveryPool: howdah"), "\n        ") + "\n"
+}
+
 // without leaves a field of cephYAML out.
 func without(text, field string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
@@ -148,6 +154,9 @@ var _ = Describe("The API server refuses", Ordered, func() {
 		Entry("has a toleration with Exists and a value", fileServerYAML("fs", "size: 1Gi", "namespaceServers: {placement: {tolerations: [{key: a, operator: Exists, value: b}]}}"), "spec.namespaceServers.placement.tolerations", "value goes with the operator Equal"),
 		Entry("names no pull secret", fileServerYAML("fs", "size: 1Gi", "pods: {imagePullSecrets: [{}]}"), "spec.pods.imagePullSecrets", "needs the name of a Secret"),
 		Entry("names a PriorityClass that there can't be", fileServerYAML("fs", "size: 1Gi", "pods: {priorityClassName: My Class}"), "spec.pods.priorityClassName", "name of a PriorityClass"),
+		Entry("names a PriorityClass with two dots", fileServerYAML("fs", "size: 1Gi", "pods: {priorityClassName: a..b}"), "spec.pods.priorityClassName", "name of a PriorityClass"),
+		Entry("names a Secret with two dots", cephYAML("fs", "sharesSecretRef: {name: a..b}"), "sharesSecretRef.name", "name must be the name of a Secret"),
+		Entry("has a CephFilesystem made with a name that no object can have", rookYAML("fs", "fileSystem: My_FS", "createFileSystem: {replicatedSize: 3}"), "spec.storage.ceph.rook.fileSystem", "use lower-case letters"),
 		Entry("names a StorageClass that there can't be", fileServerYAML("fs", "size: 1Gi, storageClassName: My Class"), "spec.storage.volumes.storageClassName", "name of a StorageClass"),
 		Entry("lets through a network with bits of a host", fileServerYAML("fs", "size: 1Gi", "network: {loadBalancer: {sourceRanges: [192.0.2.7/24]}}"), "spec.network.loadBalancer.sourceRanges", "without bits of hosts"),
 		Entry("drains a data server of another FileServer", fileServerYAML("fs", "size: 1Gi", "drain: {servers: [training-1]}"), "spec.drain.servers", "drain.servers are data servers of this FileServer"),
