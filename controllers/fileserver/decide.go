@@ -62,7 +62,7 @@ type decision struct {
 }
 
 func decide(o *observed, images desired.Images) decision {
-	d := decision{eligible: countEligible(o.nodes, o.fileServer.Spec.Placement)}
+	d := decision{eligible: countEligible(o.nodes, o.placement())}
 	replicas, refused := decideReplicas(o, d.eligible)
 	d.refused, d.storage = refused, o.storage.Decide(desired.DataServerLabels(o.fileServer))
 	d.moves, d.ends = planMoves(o), o.decideEnds()
@@ -190,6 +190,24 @@ func (o *observed) describeOwners(from int32, counts map[string]int32, all map[s
 		described = append(described, text)
 	}
 	return conditions.List(described, maxPaths)
+}
+
+// placement is where data servers may run: as their pods have it while the specification has values that pods can't have.
+func (o *observed) placement() *v1alpha1.Placement {
+	if o.statefulSet == nil || !o.keepsPods() {
+		return o.fileServer.Spec.Placement
+	}
+	pod := &o.statefulSet.Spec.Template.Spec
+	kept := &v1alpha1.Placement{NodeSelector: pod.NodeSelector, Tolerations: pod.Tolerations}
+	if pod.Affinity != nil {
+		kept.NodeAffinity = pod.Affinity.NodeAffinity
+	}
+	return kept
+}
+
+// keepsPods tells whether the data servers keep the pods that they have, if any, until the specification is corrected.
+func (o *observed) keepsPods() bool {
+	return len(o.badValues.DataServers) > 0 || len(o.badValues.Pods) > 0
 }
 
 // countEligible counts the nodes that the scheduler would consider for a data server.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/internal/admissible"
 	"github.com/howdah/howdah/test/builders"
 )
 
@@ -135,5 +136,26 @@ func TestEligibleNodes(t *testing.T) {
 				t.Errorf("eligible = %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestABadValueLeavesDataServersWhereTheyMayRun goes by the pods that there are: with a placement that can't be read no node would be left, and
+// a lost data server would not get another one.
+func TestABadValueLeavesDataServersWhereTheyMayRun(t *testing.T) {
+	fs := builders.FileServer("ns", "fs").Build()
+	fs.Spec.Placement = &v1alpha1.Placement{NodeSelector: map[string]string{"disk": "my disk"}}
+	o := &observed{fileServer: fs, badValues: admissible.FileServer(&fs.Spec), nodes: []corev1.Node{*builders.Node("a").Label("disk", "ssd").Build(), *builders.Node("b").Build()}}
+	if got := countEligible(o.nodes, o.placement()); got != 0 {
+		t.Errorf("%d nodes are eligible before there are pods", got)
+	}
+	o.statefulSet = &appsv1.StatefulSet{}
+	o.statefulSet.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+	if got := countEligible(o.nodes, o.placement()); got != 1 {
+		t.Errorf("%d nodes are eligible for the pods that there are", got)
+	}
+	fs.Spec.Placement.NodeSelector["disk"] = "hdd"
+	o.badValues = admissible.FileServer(&fs.Spec)
+	if got := countEligible(o.nodes, o.placement()); got != 0 {
+		t.Errorf("%d nodes are eligible once the value is corrected", got)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/watched"
+	"github.com/howdah/howdah/internal/admissible"
 	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
@@ -34,6 +35,8 @@ type observed struct {
 	// watched are the Kubernetes namespaces that the operator watches.
 	watched watched.Namespaces
 	nodes   []corev1.Node
+	// badValues are those of the specification that no pod and no Service can have.
+	badValues admissible.Faults
 	// closedNodes are the nodes that take no pod of a data server now.
 	closedNodes map[string]bool
 	// statefulSet is nil if there is none.
@@ -93,7 +96,7 @@ type observed struct {
 const maxPaths = 5
 
 func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*observed, error) {
-	o := &observed{now: r.Clock.Now(), fileServer: fs, watched: r.WatchNamespaces, mayFailOver: r.Failover}
+	o := &observed{now: r.Clock.Now(), fileServer: fs, badValues: admissible.FileServer(&fs.Spec), watched: r.WatchNamespaces, mayFailOver: r.Failover}
 	if failsOverByPower(fs) {
 		o.mayFailOver = r.FailoverVolumes
 	}
@@ -103,13 +106,13 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		read func() error
 	}{
 		{"FileShares", func() error { return o.readShares(ctx, r.Client, in) }},
+		{"the StatefulSet", func() error { return o.readStatefulSet(ctx, r.Client) }},
 		{"Nodes", func() error {
 			var list corev1.NodeList
 			err := r.List(ctx, &list, client.UnsafeDisableDeepCopy)
-			o.nodes, o.closedNodes = list.Items, closedNodes(list.Items, fs.Spec.Placement)
+			o.nodes, o.closedNodes = list.Items, closedNodes(list.Items, o.placement())
 			return err
 		}},
-		{"the StatefulSet", func() error { return o.readStatefulSet(ctx, r.Client) }},
 		{"StatefulSets of other FileServers", func() error { return o.readRollouts(ctx, r.Client, &r.turns) }},
 		{"Services", func() error { return o.readServices(ctx, r.Client, in) }},
 		{"DataServers", func() error { return o.readDataServers(ctx, r.Client, in) }},

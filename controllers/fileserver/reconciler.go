@@ -11,6 +11,9 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -26,6 +29,7 @@ import (
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/controllers/watched"
+	"github.com/howdah/howdah/internal/naming"
 )
 
 // FieldManager is the name that this controller applies under.
@@ -197,18 +201,19 @@ func prunable() []client.ObjectList {
 }
 
 // apply makes the children what they should be. Nothing is pruned after an
-// error: what is missing may be missing because of it.
+// error: what is missing may be missing because of it. Nor is anything while the data servers keep their pods: those of a number that was
+// reduced since still need what they have.
 func (r *Reconciler) apply(ctx context.Context, o *observed, d decision) error {
-	children := o.children(d.input)
-	all := make([]apply.Object, 0, len(d.storage.Unowned)+len(d.storage.Owned)+len(children))
+	made, kept := o.children(d.input)
+	all := make([]apply.Object, 0, len(d.storage.Unowned)+len(d.storage.Owned)+len(made))
 	for _, object := range d.storage.Unowned {
 		all = append(all, apply.Unowned(object))
 	}
 	all = append(all, apply.AllOwned(d.storage.Owned...)...)
-	if err := r.Applier.Apply(ctx, o.fileServer, append(all, children...)...); err != nil {
+	if err := r.Applier.Apply(ctx, o.fileServer, append(all, made...)...); err != nil || o.keepsPods() {
 		return err
 	}
-	keep := children
+	keep := append(made, kept...)
 	if d.input.StewardStays {
 		keep = append(keep, apply.Owned(desired.StewardDeployment(d.input)))
 	}
@@ -220,17 +225,37 @@ func (r *Reconciler) apply(ctx context.Context, o *observed, d decision) error {
 	return err
 }
 
-// children are those of the FileServer itself. The Steward has requests to fence, of which it is decided here which of them stay: an operator that
+// children are those of the FileServer itself: those to make, and those that stay as they are, because they would have values that the API server
+// refuses. The Steward has requests to fence, of which it is decided here which of them stay: an operator that
 // is behind, or that was no more and goes on, must not take back those of another.
-func (o *observed) children(in desired.FileServerInput) (children []apply.Object) {
+func (o *observed) children(in desired.FileServerInput) (made, kept []apply.Object) {
 	for _, child := range desired.FileServer(in) {
-		if _, is := child.(*internalv1ac.StewardApplyConfiguration); is && o.steward != nil {
-			children = append(children, apply.OwnedAsRead(child, o.steward))
-		} else {
-			children = append(children, apply.Owned(child))
+		_, isSteward := child.(*internalv1ac.StewardApplyConfiguration)
+		switch {
+		case o.hasBadValue(child):
+			kept = append(kept, apply.Owned(child))
+		case isSteward && o.steward != nil:
+			made = append(made, apply.OwnedAsRead(child, o.steward))
+		default:
+			made = append(made, apply.Owned(child))
 		}
 	}
-	return children
+	return made, kept
+}
+
+func (o *observed) hasBadValue(child runtime.ApplyConfiguration) bool {
+	switch child := child.(type) {
+	case *appsv1ac.StatefulSetApplyConfiguration:
+		return o.keepsPods()
+	case *appsv1ac.DeploymentApplyConfiguration:
+		if *child.Name == naming.NamespaceServers(o.fileServer.Name) {
+			return len(o.badValues.NamespaceServers) > 0 || len(o.badValues.Pods) > 0
+		}
+		return o.keepsPods()
+	case *corev1ac.ServiceApplyConfiguration:
+		return len(o.badValues.Outside) > 0 && *child.Spec.Type == corev1.ServiceTypeLoadBalancer
+	}
+	return false
 }
 
 // release lets a FileServer go. Its children follow by their owner references; its claims stay.

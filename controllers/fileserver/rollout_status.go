@@ -20,6 +20,10 @@ import (
 func (o *observed) updatedCondition(d decision) *metav1.Condition {
 	const conditionType = v1alpha1.FileServerServersUpdated
 	plan := d.rollout
+	if d.templateChanged && o.keepsPods() {
+		kept := conditions.False(conditionType, v1alpha1.ReasonInvalidSpec, "data servers keep their pods until the specification is corrected: see the condition Ready")
+		return &kept
+	}
 	if d.templateChanged {
 		changed := conditions.False(conditionType, v1alpha1.ReasonRollingOut, "the pods of data servers are to become others; which ones is not known yet")
 		return &changed

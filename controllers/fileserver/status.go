@@ -12,6 +12,7 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/admissible"
 	"github.com/howdah/howdah/internal/naming"
 )
 
@@ -71,6 +72,9 @@ func readyCondition(o *observed, d decision, applied error, updated *metav1.Cond
 	if inUse := inUseCondition(o); inUse != nil {
 		findings = append(findings, *inUse)
 	}
+	if bad := badValueCondition(o.badValues); bad != nil {
+		findings = append(findings, *bad)
+	}
 	if applied != nil {
 		findings = append(findings, conditions.False(v1alpha1.ConditionReady, reasonOf(applied), applied.Error()))
 	}
@@ -104,6 +108,26 @@ func readyCondition(o *observed, d decision, applied error, updated *metav1.Cond
 		return config // It may have a caveat.
 	}
 	return worst
+}
+
+// badValueCondition is about values that the API server would refuse in pods and Services; nil if there are none.
+func badValueCondition(bad admissible.Faults) *metav1.Condition {
+	var kept []string
+	of := func(is bool, children string) {
+		if is {
+			kept = append(kept, children)
+		}
+	}
+	of(len(bad.Pods) > 0, "all pods")
+	of(len(bad.Pods) == 0 && len(bad.DataServers) > 0, "pods of data servers")
+	of(len(bad.Pods) == 0 && len(bad.NamespaceServers) > 0, "pods of namespace servers")
+	of(len(bad.Outside) > 0, "Services for clients outside the cluster")
+	if len(kept) == 0 {
+		return nil
+	}
+	c := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonInvalidSpec, fmt.Sprintf(
+		"%s; until this is corrected, %s are made as before, or not at all", admissible.Text(bad.All()), strings.Join(kept, " and ")))
+	return &c
 }
 
 func serversCondition(d decision, servers []serverReport, failoverNotAllowed string) metav1.Condition {

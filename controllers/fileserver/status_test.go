@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -24,6 +25,7 @@ import (
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/controllers/watched"
+	"github.com/howdah/howdah/internal/admissible"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/test/builders"
 )
@@ -54,6 +56,10 @@ func dataServer(generation, loaded int64, ready bool, message string) internalv1
 		conditions.Set(&r.Status.Conditions, generation, noon, c)
 	}
 	return r
+}
+
+func fault(name string) field.ErrorList {
+	return field.ErrorList{field.Required(field.NewPath("spec", name), "wrong")}
 }
 
 func TestServerState(t *testing.T) {
@@ -267,6 +273,19 @@ func TestReady(t *testing.T) {
 		"the API server refuses": {
 			nil, fmt.Errorf("Role ns/fs-data: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "roles"}, "fs-data", errors.New("no"))),
 			v1alpha1.ReasonApplyFailed, "Role ns/fs-data: roles",
+		},
+		"no pod can have a value": {
+			func(o *observed, d *decision) {
+				o.badValues.NamespaceServers = field.ErrorList{field.Required(field.NewPath("spec", "a"), "one"), field.Invalid(field.NewPath("spec", "b"), "x", "two")}
+				d.refused = &refusal
+			}, errors.New("timeout"), v1alpha1.ReasonInvalidSpec,
+			`spec.a: one; spec.b: "x" can't be used: two; until this is corrected, pods of namespace servers are made as before, or not at all`,
+		},
+		"no pod and no Service can have a value": {
+			func(o *observed, _ *decision) {
+				o.badValues = admissible.Faults{DataServers: fault("a"), Pods: fault("b"), NamespaceServers: fault("c"), Outside: fault("d")}
+			}, nil, v1alpha1.ReasonInvalidSpec,
+			"spec.a: wrong; spec.b: wrong; spec.c: wrong; and 1 more; until this is corrected, all pods and Services for clients outside the cluster are made as before, or not at all",
 		},
 		"the API server does not answer": {nil, errors.New("Role ns/fs-data: timeout"), v1alpha1.ReasonProgressing, "Role ns/fs-data: timeout"},
 		"deletion waits": {func(o *observed, _ *decision) {

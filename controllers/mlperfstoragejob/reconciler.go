@@ -157,6 +157,9 @@ func (r *Reconciler) tell(before, after *v1alpha1.MLPerfStorageJob) {
 
 // do does one step.
 func (r *Reconciler) do(ctx context.Context, step benchmark.Step, o *observed) error {
+	if err := o.badValue(step); err != nil {
+		return err
+	}
 	switch step {
 	case benchmark.StepPrepare:
 		return r.prepare(ctx, o)

@@ -3,6 +3,7 @@ package mlperfstoragejob
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -240,5 +241,32 @@ func TestWhenAJobIsLookedAtAgain(t *testing.T) {
 				t.Errorf("expiry is %s", expiry)
 			}
 		})
+	}
+}
+
+// TestBadValuesEndAJobBeforeItHasPods: what the API server has taken once is no longer looked at.
+func TestBadValuesEndAJobBeforeItHasPods(t *testing.T) {
+	bad := func(o *observed) {
+		o.job.Spec.Placement = &v1alpha1.Placement{NodeSelector: map[string]string{"a": "b c"}}
+	}
+	owned := func(uid int64) func(*observed) { return func(o *observed) { o.share.Spec.UID = &uid } }
+	for name, test := range map[string]struct {
+		observed *observed
+		want     string
+	}{
+		"nothing is wrong":      {begun(owned(1000)), ""},
+		"there is no share":     {begun(bad, noShare), `spec.placement.nodeSelector[a]: "b c" can't be used`},
+		"it is to be prepared":  {begun(bad), "delete it, and make it again with this corrected"},
+		"it is prepared":        {begun(bad, planned), "spec.placement"},
+		"pods write":            {begun(bad, generating), ""},
+		"pods run":              {begun(bad, running), ""},
+		"it is suspended":       {begun(bad, suspend), ""},
+		"no pod is such a user": {begun(owned(1 << 31)), `FileShare s: spec.uid: "2147483648" can't be used`},
+	} {
+		err := test.observed.badValue(benchmark.Next(test.observed.state()))
+		var invalid *invalidSpec
+		if test.want == "" && err != nil || test.want != "" && (!errors.As(err, &invalid) || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package mlperfstoragejob
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/admissible"
 	"github.com/howdah/howdah/internal/benchmark"
 	"github.com/howdah/howdah/internal/naming"
 )
@@ -24,6 +26,23 @@ func (e *invalidSpec) Unwrap() error { return e.cause }
 type notYet struct{ what string }
 
 func (e *notYet) Error() string { return "waiting for " + e.what }
+
+// badValue is why the API server would refuse the client pods; nil if it would not, if it has taken them, or if none are to be made.
+func (o *observed) badValue(next benchmark.Step) error {
+	if o.generate != nil || o.run != nil || next == benchmark.StepStop || next == benchmark.StepNone {
+		return nil
+	}
+	if bad := admissible.Job(&o.job.Spec); len(bad) > 0 {
+		return &invalidSpec{errors.New(admissible.Text(bad) + "; a job can't be changed: delete it, and make it again with this corrected")}
+	}
+	if o.share == nil {
+		return nil
+	}
+	if bad := admissible.Owner(&o.share.Spec); len(bad) > 0 {
+		return &invalidSpec{fmt.Errorf("FileShare %s: %s; client pods run as the owner of the share's root: make a job for a share with another owner", o.share.Name, admissible.Text(bad))}
+	}
+	return nil
+}
 
 // prepare makes everything that the client pods need. The plan comes last: if it exists, everything else does too.
 func (r *Reconciler) prepare(ctx context.Context, o *observed) error {

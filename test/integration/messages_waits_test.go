@@ -29,7 +29,7 @@ import (
 
 // waits are the messages about what an object waits for, or what needs a look.
 func waits() []mistake {
-	const server, share = "FileServer", "FileShare"
+	const server, share, job = "FileServer", "FileShare", "MLPerfStorageJob"
 	silent := func(namespace, name string) {
 		GinkgoHelper()
 		object := exists(&internalv1.DataServer{}, namespace, name)
@@ -123,6 +123,25 @@ func waits() []mistake {
 		{"FileServer: allowedNamespaces with a label that there can't be", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
 			create(parse(namespace, fileServerYAML("training", "size: 1Gi", "replicas: 1", "allowedNamespaces: {from: Selector, selector: {matchLabels: {a: b c}}}")))
 		})},
+		{"FileServer: a nodeSelector with a value that no label can have", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
+			create(parse(namespace, fileServerYAML("training", "size: 1Gi", "replicas: 1", "placement: {nodeSelector: {disk: my disk}}")))
+		})},
+		{"FileServer: a node affinity without values", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
+			create(parse(namespace, fileServerYAML("training", "size: 1Gi", "replicas: 1", "placement: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
+				"{nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: In}]}]}}}")))
+		})},
+		{"FileServer: a label of pods that there can't be", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
+			create(parse(namespace, fileServerYAML("training", "size: 1Gi", "replicas: 1", "pods: {labels: {example.org/cost centre: a}}")))
+		})},
+		{"FileServer: a request of a GPU without a limit", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
+			create(parse(namespace, fileServerYAML("training", "size: 1Gi", "replicas: 1", "resources: {requests: {nvidia.com/gpu: 1}}")))
+		})},
+		{"FileServer: tolerations of namespace servers without a key", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
+			create(parse(namespace, fileServerYAML("training", "size: 1Gi", "replicas: 1", "namespaceServers: {placement: {tolerations: [{effect: NoSchedule}]}}")))
+		})},
+		{"FileServer: an annotation of Services that there can't be", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
+			create(parse(namespace, fileServerYAML("training", "size: 1Gi", "replicas: 1", "network: {loadBalancer: {annotations: {metallb.io/address pool: a}}}")))
+		})},
 		{"FileServer: no namespace server runs yet", summaryFor(server, "training", v1alpha1.ReasonNamespaceServersNotReady, func(namespace string) {
 			create(builders.FileServer(namespace, "training").Replicas(1).Build())
 			runDataServers(namespace, "training")
@@ -153,6 +172,9 @@ func waits() []mistake {
 			Expect(admin.Delete(ctx, exists(&v1alpha1.FileServer{}, namespace, "training"))).To(Succeed())
 		})},
 
+		{"MLPerfStorageJob: a label of pods that there can't be", summaryFor(job, "unet3d", v1alpha1.ReasonInvalidSpec, func(namespace string) {
+			create(parse(namespace, jobYAML(twoH100, "pods: {labels: {team: my team}}")))
+		})},
 		{"FileShare: made again, and the volumes have not been searched for its data yet", summaryFor(share, "data", v1alpha1.ReasonInventoryPending, func(namespace string) {
 			goneOnce(namespace)
 			create(data(namespace).Directories("d0").Build())
