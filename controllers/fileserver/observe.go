@@ -174,7 +174,7 @@ func (o *observed) readStatefulSet(ctx context.Context, c client.Client) error {
 		return nil
 	}
 	// A StatefulSet of that name that is not ours is no source of facts; the applier reports it.
-	if err == nil && set.Labels[v1alpha1.FileServerLabel] == o.fileServer.Name {
+	if err == nil && set.Labels[v1alpha1.FileServerLabel] == o.fileServer.Name && !isLeftover(&set, o.fileServer) {
 		o.statefulSet = &set
 	}
 	return err
@@ -183,14 +183,14 @@ func (o *observed) readStatefulSet(ctx context.Context, c client.Client) error {
 func (o *observed) readServices(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list corev1.ServiceList
 	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name))
-	o.services = byName(list.Items, func(s *corev1.Service) string { return s.Name })
+	o.services = byName(withoutLeftovers(list.Items, o.fileServer), func(s *corev1.Service) string { return s.Name })
 	return err
 }
 
 func (o *observed) readDataServers(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list internalv1.DataServerList
 	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name))
-	o.dataServers = byName(list.Items, func(s *internalv1.DataServer) string { return s.Name })
+	o.dataServers = byName(withoutLeftovers(list.Items, o.fileServer), func(s *internalv1.DataServer) string { return s.Name })
 	return err
 }
 
@@ -266,6 +266,22 @@ func smallest(kept []string, value string) []string {
 	}
 	kept = slices.Insert(kept, at, value)
 	return kept[:min(len(kept), maxPaths)]
+}
+
+// isLeftover reports whether an object is of an earlier FileServer of the name, and Kubernetes has not removed it yet. An object that no controller owns may
+// be of a backup, and is taken over (apply.Applier).
+func isLeftover(object client.Object, fs *v1alpha1.FileServer) bool {
+	controller := metav1.GetControllerOf(object)
+	return controller != nil && controller.Kind == "FileServer" && controller.Name == fs.Name && controller.UID != fs.UID
+}
+
+// withoutLeftovers leaves out what is an earlier FileServer's. Its addresses go with it, and a share that had one in its volume could not be mounted.
+func withoutLeftovers[T any, P interface {
+	*T
+	client.Object
+}](items []T, fs *v1alpha1.FileServer,
+) []T {
+	return slices.DeleteFunc(items, func(item T) bool { return isLeftover(P(&item), fs) })
 }
 
 func byName[T any](items []T, name func(*T) string) map[string]T {

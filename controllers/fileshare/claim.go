@@ -20,6 +20,8 @@ type claimPlan struct {
 	objects []apply.Object
 	// release is the volume without its reference to a claim that was deleted; nil if it has none.
 	release *corev1.PersistentVolume
+	// remove is a volume that no claim uses, and whose address is an earlier one; nil if there is none.
+	remove *corev1.PersistentVolume
 }
 
 // planClaim decides about the ready-made volume and claim. The volume's capacity is the enforced quota, or without one
@@ -49,6 +51,12 @@ func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
 	}
 	// The address of a PersistentVolume can't be changed.
 	if o.volume != nil && o.volume.Spec.NFS != nil && o.volume.Spec.NFS.Server != address && isOurs(o) {
+		if o.claim == nil && o.volume.Status.Phase != corev1.VolumeBound {
+			return claimPlan{remove: o.volume, waiting: &finding{
+				v1alpha1.ReasonProgressing,
+				fmt.Sprintf("PersistentVolume %s has the address %s, and the namespace servers are at %s now; no claim uses it, so it is made again", o.volume.Name, o.volume.Spec.NFS.Server, address),
+			}}
+		}
 		return claimPlan{waiting: &finding{
 			v1alpha1.ReasonProgressing,
 			fmt.Sprintf("PersistentVolume %s has the address %s, and the namespace servers are at %s now; end the pods that use claim %s, and delete claim and volume: they are made again",

@@ -25,6 +25,11 @@ func (r *Reconciler) execute(ctx context.Context, o *observed, d decision) outco
 			return out
 		}
 	}
+	if d.claim.remove != nil {
+		if _, out.claim = apply.Execute(ctx, r.Client, []apply.Change{{Delete: d.claim.remove, AsRead: true}}); out.claim != nil {
+			return out
+		}
+	}
 	if d.claim.release != nil {
 		patch := client.MergeFromWithOptions(o.volume, client.MergeFromWithOptimisticLock{})
 		if err := r.Client.Patch(ctx, d.claim.release, patch); err != nil && !apierrors.IsConflict(err) {

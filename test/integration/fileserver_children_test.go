@@ -72,6 +72,35 @@ var _ = Describe("A FileServer becomes its children", func() {
 		}
 	})
 
+	It("takes nothing of an earlier FileServer of its name that Kubernetes has not removed yet", func() {
+		create(builders.FileServer(namespace, "again").Replicas(1).Build())
+		runEverything(namespace, "again")
+		earlier := exists(&v1alpha1.FileServer{}, namespace, "again")
+		Expect(earlier.Status.Address).NotTo(BeEmpty())
+		Expect(admin.Delete(ctx, earlier)).To(Succeed())
+		Eventually(func() error { return admin.Get(ctx, client.ObjectKeyFromObject(earlier), earlier) }, timeout).Should(MatchError(ContainSubstring("not found")))
+
+		create(builders.FileServer(namespace, "again").Replicas(1).Build())
+		create(builders.FileShare(namespace, "s", "again").Build())
+		Expect(expectCondition(namespace, "again", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonProgressing)).
+			To(ContainSubstring("waiting for Kubernetes to remove it"))
+		Consistently(func() string { return exists(&v1alpha1.FileServer{}, namespace, "again").Status.Address }, "2s").Should(BeEmpty(), "the address goes with the Service")
+		Expect(admin.Get(ctx, client.ObjectKey{Name: naming.ShareVolume(namespace, "s")}, &corev1.PersistentVolume{})).NotTo(Succeed(), "no volume has an address that goes")
+		for _, server := range exists(&v1alpha1.FileServer{}, namespace, "again").Status.Servers {
+			Expect(server.State).NotTo(Equal(v1alpha1.ServerServing), "the data server of an earlier FileServer")
+		}
+
+		By("removing it, as Kubernetes does")
+		for _, kind := range []client.Object{
+			&corev1.Service{}, &appsv1.StatefulSet{}, &appsv1.Deployment{}, &internalv1.DataServer{}, &policyv1.PodDisruptionBudget{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
+			&corev1.ServiceAccount{}, &corev1.Secret{}, &corev1.Pod{},
+		} {
+			Expect(admin.DeleteAllOf(ctx, kind, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.FileServerLabel: "again"}, client.GracePeriodSeconds(0))).To(Succeed())
+		}
+		Eventually(func() string { return exists(&v1alpha1.FileServer{}, namespace, "again").Status.Address }, timeout).
+			Should(Equal(exists(&corev1.Service{}, namespace, "again").Spec.ClusterIP))
+	})
+
 	It("leaves data servers and exports alone while namespace servers come and go", func() {
 		create(builders.FileServer(namespace, "calm").Replicas(2).Build())
 		runEverything(namespace, "calm")

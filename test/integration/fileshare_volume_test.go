@@ -118,6 +118,30 @@ var _ = Describe("The volume and the claim of a share", func() {
 		exists(claim, namespace, "s")
 	})
 
+	It("are made again with another address as long as no claim uses the volume", func() {
+		namespace := newNamespace()
+		servingFileServer(namespace, "fs", 1)
+		create(builders.FileShare(namespace, "s", "fs").Build())
+		claimAvailable := func() string { return shareCondition(namespace, "s", v1alpha1.FileShareClaimAvailable).Message }
+		Eventually(claimAvailable, timeout).Should(ContainSubstring("waiting for Kubernetes to call PersistentVolume"))
+		before := exists(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
+		Expect(admin.Delete(ctx, exists(&corev1.Service{}, namespace, "fs"))).To(Succeed())
+		Eventually(func() bool {
+			volume := &corev1.PersistentVolume{}
+			if admin.Get(ctx, client.ObjectKeyFromObject(before), volume) != nil {
+				return false
+			}
+			if volume.DeletionTimestamp != nil { // as Kubernetes' controller does with what no claim uses
+				finalized := volume.DeepCopy()
+				finalized.Finalizers = nil
+				Expect(client.IgnoreNotFound(admin.Patch(ctx, finalized, client.MergeFrom(volume)))).To(Succeed())
+				return false
+			}
+			return volume.UID != before.UID && volume.Spec.NFS.Server == exists(&corev1.Service{}, namespace, "fs").Spec.ClusterIP
+		}, timeout).Should(BeTrue())
+		Expect(before.Spec.NFS.Server).NotTo(Equal(exists(&corev1.Service{}, namespace, "fs").Spec.ClusterIP))
+	})
+
 	It("leave a claim of that name alone that was not made for the share", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 1)
