@@ -156,6 +156,9 @@ const (
 	// ReasonFailoverNotAllowed: all data servers serve, but spec.failover asks for what the operator was installed without
 	// (failover.enabled or failover.volumes of the chart).
 	ReasonFailoverNotAllowed = "FailoverNotAllowed"
+	// ReasonDirectoriesFrozen: all data servers serve, but some keep directories frozen for moves whose objects were lost,
+	// and have not heard of the data servers that may have them. The message lists them.
+	ReasonDirectoriesFrozen = "DirectoriesFrozen"
 	// ReasonRestartPending: all data servers have loaded their newest configuration, but some use options of spec.nfs
 	// only from their next start.
 	ReasonRestartPending = "RestartPending"

@@ -433,6 +433,20 @@ func TestAFullTargetHoldsNothingUp(t *testing.T) {
 	}
 }
 
+// The objects of a move are lost, and its source keeps the directory frozen for a target that it does not reach.
+func TestDirectoriesThatStayFrozenAreNamed(t *testing.T) {
+	o := onVolumes(owned("s", "a", "fs-0"))
+	if texts := o.frozenDirectories(); len(texts) != 0 {
+		t.Errorf("%q", texts)
+	}
+	o.reports("fs-2", "move-b", internalv1.MoveStateFrozen, 1, "").reports("fs-1", "move-c", internalv1.MoveStateOrphaned, 0, "c of share s is frozen")
+	d := decision{frozen: o.frozenDirectories()}
+	condition := serversCondition(d, []serverReport{{status: v1alpha1.FileServerServerStatus{Name: "fs-1", State: v1alpha1.ServerServing}}}, "")
+	if condition.Reason != v1alpha1.ReasonDirectoriesFrozen || condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, "; fs-1: c of share s is frozen. It ends by itself") {
+		t.Errorf("%+v", condition)
+	}
+}
+
 func TestDataServersGetTheirPartOfACopy(t *testing.T) {
 	o := onVolumes(copied(owned("s", "a", "fs-0"), "fs-0", "fs-2", internalv1.MoveFreezing, 2), owned("s", "b", "fs-0"))
 	o.fileServer.Spec.Moves = v1alpha1.Moves{MegabytesPerSecond: 7}

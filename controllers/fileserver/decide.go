@@ -37,6 +37,8 @@ type decision struct {
 	refused *metav1.Condition
 	// draining is set while data servers that are to be idle are not yet idle.
 	draining *metav1.Condition
+	// frozen are directories that stay frozen because the objects of their moves were lost.
+	frozen []string
 	// moves are the directories to move; moved is the number of moves done in this pass, uncounted that of all that are in no status.
 	moves            movePlan
 	moved, uncounted int64

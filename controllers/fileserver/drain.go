@@ -222,6 +222,19 @@ func (o *observed) fixed() *fixedDirectories {
 	return found
 }
 
+// frozenDirectories are those that data servers keep frozen for moves that are in no object any more.
+func (o *observed) frozenDirectories() (texts []string) {
+	for name := range o.dataServers {
+		for _, report := range o.dataServers[name].Status.Moves {
+			if report.State == internalv1.MoveStateOrphaned {
+				texts = append(texts, name+": "+conditions.Shown(report.Message, maxFailoverMessage))
+			}
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
+
 // elsewhere is where a directory can go whose target has no room for it.
 type elsewhere struct {
 	// lacksRoom: the target refuses it for lack of room.

@@ -21,6 +21,7 @@ import (
 func report(o *observed, d decision, applied error, now time.Time) v1alpha1.FileServerStatus {
 	fs := o.fileServer
 	servers := reportServers(o, d)
+	d.frozen = o.frozenDirectories()
 	status := *fs.Status.DeepCopy()
 	replicas, ready := d.input.Replicas, servingCount(servers)
 	status.Replicas, status.ReadyReplicas = &replicas, &ready
@@ -155,6 +156,10 @@ func serversCondition(d decision, servers []serverReport, failoverNotAllowed str
 		return conditions.False(conditionType, v1alpha1.ReasonTooFewNodes,
 			"spec.replicas is unset and no node is eligible for a data server (spec.placement, cordons and taints count)")
 	case len(waiting) == 0:
+		if len(d.frozen) > 0 { // Clients wait for them.
+			return conditions.True(conditionType, v1alpha1.ReasonDirectoriesFrozen, serving+"; "+conditions.List(d.frozen, maxPaths)+
+				". It ends by itself when the two data servers reach each other; if the volume of the other one is lost for good, docs/operate/operations.md#directories-that-stay-frozen has the command")
+		}
 		if few != "" {
 			return conditions.True(conditionType, v1alpha1.ReasonServersShareNodes, serving+few)
 		}

@@ -350,6 +350,7 @@ var withoutRow = map[string]string{
 	v1alpha1.ReasonRolloutStopped:          "needs data servers that run (rollout_test.go)",
 	v1alpha1.ReasonRestartPending:          "needs a data server that runs (status_test.go, fileserver_children_test.go)",
 	v1alpha1.ReasonConnectionsNearLimit:    "needs namespace servers that answer (namespace_servers_test.go)",
+	v1alpha1.ReasonDirectoriesFrozen:       "needs a move whose objects are lost (controllers/fileserver, copies_test.go)",
 	v1alpha1.ReasonFailoverNotAllowed:      "needs an operator without failover (controllers/fileserver, failover_test.go)",
 	v1alpha1.ReasonNamespaceNotWatched:     "needs an operator of some namespaces (test/install)",
 	v1alpha1.ReasonDataOfDeletedNamespace:  "needs a namespace that was deleted (tenants_test.go)",

@@ -171,10 +171,10 @@ const (
 )
 
 // MoveState is how far a data server is with its part of a move.
-// +kubebuilder:validation:Enum=Copying;CaughtUp;Verified;Released;Placed;Refused;Serving;InUse;Frozen;Left;Absent
+// +kubebuilder:validation:Enum=Copying;CaughtUp;Verified;Released;Placed;Refused;Serving;InUse;Frozen;Left;Absent;Orphaned
 type MoveState string
 
-// States of a move. Copying to Refused are the target's, Serving to Absent the source's.
+// States of a move. Copying to Refused are the target's, Serving to Orphaned the source's.
 const (
 	// MoveStateCopying: passes are being made.
 	MoveStateCopying MoveState = "Copying"
@@ -199,4 +199,6 @@ const (
 	MoveStateLeft MoveState = "Left"
 	// MoveStateAbsent: there is neither the directory nor a record of it. It has left, long ago, or it is lost.
 	MoveStateAbsent MoveState = "Absent"
+	// MoveStateOrphaned: the directory is frozen for a move that is in no task any more, and the target may have it.
+	MoveStateOrphaned MoveState = "Orphaned"
 )

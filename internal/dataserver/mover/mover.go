@@ -24,8 +24,12 @@ const (
 	defaultKeepSeconds = 24 * 60 * 60
 	// tidyEvery is how often it is looked for what moves have left.
 	tidyEvery = 5 * time.Second
-	// informFor is for how long the target of a move that is in no task any more tells the source that it has the directory.
-	informFor = time.Hour
+	// informFor is for how long the target of a move that is in no task any more tells the source that it has the directory: the source keeps its own frozen
+	// until then, and both may be cut off, or one of them down, for days. After informOften it does so less often.
+	informFor   = 30 * 24 * time.Hour
+	informOften = time.Hour
+	// mostReports is the schema's limit.
+	mostReports = 64
 	// mostSenders bounds the requests of one move that a source answers at a time: an end that was not noticed yet, and the next.
 	mostSenders = 2
 	// maxMessage is the schema's limit of a message, in bytes.
@@ -80,6 +84,8 @@ type Mover struct {
 	acting  map[string]*sync.Mutex
 	sending map[string]int
 	reports map[string]internalv1.MoveReport
+	// orphans are reports of directories that are frozen for moves that are in no task.
+	orphans []internalv1.MoveReport
 	changed chan struct{}
 }
 
@@ -312,6 +318,11 @@ func (m *Mover) report(ctx context.Context) {
 	for id := range m.known {
 		if report, known := m.reports[id]; known {
 			reports = append(reports, report)
+		}
+	}
+	for _, orphan := range m.orphans {
+		if m.known[orphan.ID] == nil && len(reports) < mostReports {
+			reports = append(reports, orphan)
 		}
 	}
 	m.mutex.Unlock()

@@ -37,7 +37,7 @@ func (m *Mover) put(ctx context.Context, where place, task *internalv1.MoveTask)
 		return fmt.Errorf("the copy is %s, of attempt %d: %w", j.Stage, j.Attempt, errEnded)
 	}
 	if j.Stage == stageAsking {
-		if err := m.askPromise(ctx, where, j, task.PeerAddress); err != nil {
+		if err := m.askPromise(ctx, where, j, m.dialer(task)); err != nil {
 			if !isEnded(err) {
 				return err
 			}
@@ -53,8 +53,7 @@ func (m *Mover) put(ctx context.Context, where place, task *internalv1.MoveTask)
 func isEnded(err error) bool { return errors.Is(err, errEnded) || errors.Is(err, errUnknown) }
 
 // askPromise has the source promise that it keeps the directory frozen, and makes it durable that it has.
-func (m *Mover) askPromise(ctx context.Context, where place, j *journal, address string) error {
-	dial := func(ctx context.Context) (net.Conn, error) { return m.Dial(ctx, j.Peer, address) }
+func (m *Mover) askPromise(ctx context.Context, where place, j *journal, dial func(ctx context.Context) (net.Conn, error)) error {
 	conn, _, _, err := m.askSource(ctx, dial, ask{Move: j.ID, Kind: askPromise, Freeze: j.Freeze})
 	if err != nil {
 		return err
@@ -130,7 +129,7 @@ func (m *Mover) makeParents(ctx context.Context, where place, parents []parent) 
 func (m *Mover) endTarget(ctx context.Context, where place, j *journal) error {
 	if j.isPlacing() && j.Stage != stagePlaced && isThere(where.export()) {
 		if j.Stage == stageAsking {
-			err := m.askPromise(ctx, where, j, j.PeerAddress)
+			err := m.askPromise(ctx, where, j, m.dialerOf(j))
 			if err != nil && !errors.Is(err, errEnded) {
 				return fmt.Errorf("the source may have promised that this copy is the directory; it stays in %s until the source answers: %w", where.data(), err)
 			}

@@ -23,13 +23,30 @@ var errUnaware = errors.New("the source does not know yet that the directory is 
 
 // tellPlaced tells the source that the copy is the directory. Without the record of it nothing else could.
 func (m *Mover) tellPlaced(ctx context.Context, j *journal) error {
-	dial := func(ctx context.Context) (net.Conn, error) { return m.Dial(ctx, j.Peer, j.PeerAddress) }
-	conn, _, _, err := m.askSource(ctx, dial, ask{Move: j.ID, Kind: askPlaced, Freeze: j.Freeze})
+	conn, _, _, err := m.askSource(ctx, m.dialerOf(j), ask{Move: j.ID, Kind: askPlaced, Freeze: j.Freeze})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnaware, err)
 	}
 	_ = conn.Close()
 	return nil
+}
+
+// dialerOf connects to the source of a move that is in no task any more. Its address may be another one by now; the name of its Service is that of the data
+// server. Whoever answers shows a certificate of it.
+func (m *Mover) dialerOf(j *journal) func(ctx context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		first, cancel := context.WithTimeout(ctx, dialWait/2)
+		defer cancel()
+		conn, err := m.Dial(first, j.Peer, j.PeerAddress)
+		if err == nil {
+			return conn, nil
+		}
+		conn, named := m.Dial(ctx, j.Peer, j.Peer)
+		if named != nil {
+			return nil, errors.Join(err, named)
+		}
+		return conn, nil
+	}
 }
 
 // tellNothing tells the source that the target has neither the directory nor a record of the move: its volume is another one than that of the promise.

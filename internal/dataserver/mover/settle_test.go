@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
@@ -92,4 +93,76 @@ func TestATargetKeepsItsRecordUntilTheSourceKnows(t *testing.T) {
 	if s := w.source.stage(); s != stagePromised {
 		t.Errorf("the source is %q", s)
 	}
+}
+
+// placedWithoutTasks has the target place a directory, and both data servers without a task for it; the source does not run.
+func placedWithoutTasks(t *testing.T) (w *world, want string) {
+	t.Helper()
+	w = shortWorld(t)
+	fill(t, w.shown(w.source))
+	want = contents(t, w.shown(w.source))
+	w.watch = func() bool { return w.target.stage() == stagePlaced }
+	w.run()
+	w.source.end()
+	w.target.set()
+	w.await("the target has no task", func() bool { return w.target.mover.task(moveID) == nil })
+	w.source.set()
+	return w, want
+}
+
+// Source and target do not reach each other for longer than an hour. When they do, the promise ends.
+func TestAPromiseEndsAlsoAfterHours(t *testing.T) {
+	t.Parallel()
+	w, _ := placedWithoutTasks(t)
+	w.target.end()
+	w.target.limits.inform = informFor / orphanAfter * short.orphan
+	w.target.start()
+	w.target.set()
+	time.Sleep(time.Hour/orphanAfter*short.orphan + 2*time.Second)
+	if s := w.target.stage(); s != stagePlaced {
+		t.Fatalf("the target is %q, and the source does not know it", s)
+	}
+	w.source.start()
+	w.source.set()
+	w.await("the source leaves", func() bool { return w.source.stage() == stageLeft })
+	w.await("the target forgets the move", func() bool { return w.target.stage() == "" })
+}
+
+// All objects are written again, and the Service of the source has another address. Its name is the same.
+func TestAPromiseEndsThoughTheSourceHasAnotherAddress(t *testing.T) {
+	t.Parallel()
+	w, _ := placedWithoutTasks(t)
+	w.target.end()
+	where := place{root: w.target.root, id: moveID}
+	j, err := where.read()
+	must(t, err)
+	j.PeerAddress = "127.0.0.1:1"
+	must(t, where.write(j))
+	w.target.start()
+	w.target.set()
+	w.source.start()
+	w.source.set()
+	w.await("the source leaves", func() bool { return w.source.stage() == stageLeft })
+}
+
+// The target never comes back. The source says which directory it keeps, and a user who knows that the target is lost gives it back by a change of its record.
+func TestAnOrphanedPromiseIsReportedAndCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	w, want := placedWithoutTasks(t)
+	w.target.end()
+	w.source.start()
+	w.source.set()
+	w.await("the source says so", func() bool {
+		report := w.source.report()
+		return report != nil && report.State == internalv1.MoveStateOrphaned && strings.Contains(report.Message, "train/7 of share unet3d") && strings.Contains(report.Message, moveID)
+	})
+	file := filepath.Join(place{root: w.source.root, id: moveID}.directory(), journalFile)
+	text, err := os.ReadFile(file)
+	must(t, err)
+	must(t, os.WriteFile(file, []byte(strings.Replace(string(text), `"stage":"promised"`, `"stage":"frozen"`, 1)), 0o600)) // sed, in docs/operate/operations.md
+	w.await("clients go on", func() bool { there, _ := exists(w.shown(w.source)); return there && w.source.stage() == "" })
+	if got := contents(t, w.shown(w.source)); got != want {
+		t.Errorf("the source has\n%s\ninstead of\n%s", got, want)
+	}
+	w.await("the source does not say so any more", func() bool { return w.source.report() == nil })
 }

@@ -3,11 +3,18 @@ package mover
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"sync"
 	"time"
+
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 )
+
+// reportOrphan times the wait of a move in no task is until a directory that stays frozen is reported: the target is heard of before, in most cases.
+const reportOrphan = 5
 
 // keptEvery is how often it is written down how long something was in the trash.
 const keptEvery = 10 * time.Minute
@@ -64,11 +71,40 @@ func (m *Mover) tidy(ctx context.Context, t *tidying) {
 		}
 	}
 	t.forget(all)
+	var orphans []internalv1.MoveReport
 	for _, j := range all {
 		if err := m.tidyOne(ctx, t, j); err != nil && ctx.Err() == nil {
 			m.Log.Error("tidying up after a move failed; trying again", "share", j.Share, "path", j.Path, "err", err)
 		}
+		if j.Stage == stagePromised && m.task(j.ID) == nil && !t.unknown[j.ID].IsZero() && time.Since(t.unknown[j.ID]) > reportOrphan*m.limits.orphan {
+			orphans = append(orphans, orphaned(j))
+		}
 	}
+	m.noteOrphans(sorted(orphans))
+}
+
+// orphaned is the report of a directory that stays frozen because its move is in no task any more.
+func orphaned(j *journal) internalv1.MoveReport {
+	return internalv1.MoveReport{ID: j.ID, State: internalv1.MoveStateOrphaned, Message: cut(fmt.Sprintf(
+		"%s of share %s, on volume %d, is frozen for its move %s to data server %s, which may have it and was not heard of since the move's objects were lost", j.Path, j.Share, j.Volume, j.ID, j.Peer))}
+}
+
+// noteOrphans reports frozen directories without a task if they are others than before.
+func (m *Mover) noteOrphans(orphans []internalv1.MoveReport) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if !reflect.DeepEqual(m.orphans, orphans) {
+		m.orphans = orphans
+		poke(m.changed)
+	}
+}
+
+// pause is how long one that waits for another data server waits until the next try.
+func (t *tidying) pause(id string, orphan time.Duration) time.Duration {
+	if time.Since(t.unknown[id]) < informOften/orphanAfter*orphan {
+		return orphan
+	}
+	return 10 * orphan
 }
 
 func (m *Mover) tidyOne(ctx context.Context, t *tidying, j *journal) error {
@@ -84,7 +120,7 @@ func (m *Mover) tidyOne(ctx context.Context, t *tidying, j *journal) error {
 	case t.unknown[j.ID].IsZero():
 		t.unknown[j.ID] = time.Now()
 		return nil
-	case time.Since(t.unknown[j.ID]) < m.limits.orphan, time.Since(t.informed[j.ID]) < m.limits.orphan:
+	case time.Since(t.unknown[j.ID]) < m.limits.orphan, time.Since(t.informed[j.ID]) < t.pause(j.ID, m.limits.orphan) && !j.isBack():
 		return nil
 	}
 	defer m.alone(j.ID)()

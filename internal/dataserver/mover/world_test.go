@@ -168,6 +168,9 @@ func (s *server) start() {
 	m := New(Config{
 		Root: s.root, ListFile: filepath.Join(s.run, "moving"), TakenFile: filepath.Join(s.run, "moving.taken"), Rsync: "/usr/bin/rsync", Self: []string{self}, NFS: s, Now: time.Now,
 		Dial: func(ctx context.Context, name, address string) (net.Conn, error) {
+			if peer := s.peers[address]; peer != nil {
+				address = peer.address // The name of its Service.
+			}
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 			if err == nil {
 				_, err = conn.Write([]byte(s.name + "\n"))

@@ -42,6 +42,7 @@ var advice = map[string]string{
 	v1alpha1.ReasonTooFewNodes:             "Add or uncordon nodes, relax spec.placement, or lower spec.replicas.",
 	v1alpha1.ReasonHostPortsTaken:          "Set spec.network.hostNetwork.firstPort to five ports that are free on the nodes, lower spec.replicas, add nodes, or relax spec.placement. One data server of a FileServer fits on a node's network.",
 	v1alpha1.ReasonNodeAddressMissing:      "Give the node that the message names an address of its own in spec.network.hostNetwork.addressesIn, keep data servers off it (spec.placement), or name another network.",
+	v1alpha1.ReasonDirectoriesFrozen:       "See that the two data servers that the message names run and reach each other on port 9590. If the volume of the second one is lost for good, docs/operate/operations.md has the command (directories that stay frozen).",
 	v1alpha1.ReasonFailoverNotAllowed:      "Have the operator installed with what the message names, or set spec.failover.fencing to None.",
 	v1alpha1.ReasonServersShareNodes:       "Add or uncordon nodes, or relax spec.placement: two data servers on one node share its network and fail together.",
 	v1alpha1.ReasonConnectionsNearLimit:    "Raise spec.nfs.maxConnections or the memory in spec.resources (for namespace servers: spec.namespaceServers.resources), or mount with a smaller nconnect. To see the clients: kubectl howdah clients.",
