@@ -25,11 +25,11 @@ const (
 
 	// share has the files that are attacked, elsewhere is the guest's, quiet is the bystander's alone.
 	share, elsewhere, quiet = "share", "elsewhere", "quiet"
-	// awaited is an export of the same files as elsewhere that was served once, and has been left out since: its clients wait.
+	// awaited was served once, and has been left out since: its clients wait.
 	awaited = "awaited"
 )
 
-var shares = []string{share, elsewhere, quiet}
+var shares = []string{share, elsewhere, quiet, awaited}
 
 // world is a running ganesha with its files.
 type world struct {
@@ -87,8 +87,13 @@ func begin(t testing.TB) *world {
 				realtest.Client(ganesha.ReadOnly, ganesha.SquashNone, readOnly)),
 			export(2, elsewhere, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, readWrite, guest)),
 			export(3, quiet, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, bystander)),
-			{ID: 4, Path: elsewhere, Pseudo: "/" + awaited, Clients: []ganesha.Client{realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, readWrite, guest)}},
+			export(4, awaited, realtest.Client(ganesha.ReadWrite, ganesha.SquashNone, readWrite, guest)),
 		},
+	}
+	for i, one := range config.Exports {
+		if slices.ContainsFunc(config.Exports[:i], func(other ganesha.Export) bool { return other.Path == one.Path }) {
+			t.Fatalf("two exports have the files of %s, which a data server in Ceph refuses", one.Path)
+		}
 	}
 	stored.complete(&config)
 	// Handles outlive a server. Of a share that is left out, clients have none but from before.
