@@ -2,6 +2,9 @@ package desired
 
 import (
 	"maps"
+	"net/netip"
+	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +34,7 @@ const (
 // connections belong to one server (RFC 8881 section 2.10.3); so it has affinity.
 func NamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 	selector := naming.SelectNamespaceServers(in.name())
-	return corev1ac.Service(naming.NamespaceService(in.name()), in.namespace()).
+	return in.withAddress(corev1ac.Service(naming.NamespaceService(in.name()), in.namespace()).
 		WithLabels(labels(selector)).
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceTypeClusterIP).
@@ -39,7 +42,39 @@ func NamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 			WithSessionAffinity(corev1.ServiceAffinityClientIP).
 			WithSessionAffinityConfig(corev1ac.SessionAffinityConfig().
 				WithClientIP(corev1ac.ClientIPConfig().WithTimeoutSeconds(namespaceAffinitySeconds))).
-			WithPorts(servicePort(portNFS, v1alpha1.NFSPort)))
+			WithPorts(servicePort(portNFS, v1alpha1.NFSPort))))
+}
+
+// withAddress has a Service made again with its address if it is deleted: mounted clients know it.
+func (in FileServerInput) withAddress(service *corev1ac.ServiceApplyConfiguration) *corev1ac.ServiceApplyConfiguration {
+	if address := in.Addresses[*service.Name]; address != "" {
+		service.Spec.WithClusterIP(address)
+	}
+	return service
+}
+
+// AddressOfVolumes is the address of the namespace servers that most volumes of a FileServer's shares have; "" if none has one. They may be of an earlier
+// FileServer of the name: an address of a PersistentVolume can't be changed.
+func AddressOfVolumes(fs *v1alpha1.FileServer, volumes []corev1.PersistentVolume) string {
+	count := map[string]int{}
+	for i := range volumes {
+		volume := &volumes[i]
+		made, of := volume.Annotations[v1alpha1.OwnerAnnotation], naming.Owner("FileShare", fs.Namespace, "")
+		ofShare := strings.HasPrefix(made, of) || strings.HasPrefix(volume.Annotations[v1alpha1.ProvisionedShareAnnotation], fs.Namespace+"/")
+		if volume.Labels[v1alpha1.FileServerLabel] != fs.Name || !ofShare || volume.Spec.NFS == nil || volume.DeletionTimestamp != nil {
+			continue
+		}
+		if _, err := netip.ParseAddr(volume.Spec.NFS.Server); err == nil {
+			count[volume.Spec.NFS.Server]++
+		}
+	}
+	most := ""
+	for _, address := range slices.Sorted(maps.Keys(count)) {
+		if count[address] > count[most] {
+			most = address
+		}
+	}
+	return most
 }
 
 // DataServerService is the stable address of one data server. It leads to the pod while the pod is ready, also while
@@ -50,13 +85,13 @@ func NamespaceService(in FileServerInput) *corev1ac.ServiceApplyConfiguration {
 // none of NFS in pods that are reached at another address of their nodes: to those NodeAddressSlice leads.
 func DataServerService(in FileServerInput, ordinal int32) *corev1ac.ServiceApplyConfiguration {
 	server, meta, selector := dataServerSelection(in, ordinal)
-	return corev1ac.Service(server, in.namespace()).
+	return in.withAddress(corev1ac.Service(server, in.namespace()).
 		WithLabels(meta).
 		WithSpec(corev1ac.ServiceSpec().
 			WithType(corev1.ServiceTypeClusterIP).
 			WithSelector(selector).
 			WithPublishNotReadyAddresses(false). // Set explicitly, so that changes by others are undone.
-			WithPorts(servicePort(portNFS, v1alpha1.NFSPort), servicePort(portNFSTLS, v1alpha1.NFSTLSPort), servicePort(portMetrics, v1alpha1.MetricsPort)))
+			WithPorts(servicePort(portNFS, v1alpha1.NFSPort), servicePort(portNFSTLS, v1alpha1.NFSTLSPort), servicePort(portMetrics, v1alpha1.MetricsPort))))
 }
 
 // dataServerSelection is the name of a data server, with the labels of its Services and what selects its pod.

@@ -11,7 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
@@ -42,6 +45,37 @@ func (o *observed) addresses() map[string]string {
 		}
 	}
 	return addresses
+}
+
+// keepAddresses makes Services that are gone with the addresses that they had: mounted clients know them, and that of a PersistentVolume can't be changed. If
+// Kubernetes does not give one, the Service gets another, and the shares say so. One that goes in this pass has its address in what is applied.
+func (r *Reconciler) keepAddresses(ctx context.Context, o *observed, in desired.FileServerInput) error {
+	gone := map[string]*corev1ac.ServiceApplyConfiguration{}
+	if name := naming.NamespaceService(o.fileServer.Name); o.services[name].Name == "" {
+		var volumes corev1.PersistentVolumeList
+		if err := r.List(ctx, &volumes, client.MatchingLabels{v1alpha1.FileServerLabel: o.fileServer.Name}, client.UnsafeDisableDeepCopy); err != nil {
+			return fmt.Errorf("reading the volumes of the shares: %w", err)
+		}
+		if address := cmp.Or(desired.AddressOfVolumes(o.fileServer, volumes.Items), o.fileServer.Status.Address); address != "" {
+			gone[address] = desired.NamespaceService(in)
+		}
+	}
+	for ordinal := range in.Replicas {
+		name := naming.DataServer(o.fileServer.Name, ordinal)
+		if address := o.dataServers[name].Spec.Address; address != "" && o.services[name].Name == "" {
+			gone[address] = desired.DataServerService(in, ordinal)
+		}
+	}
+	for address, service := range gone {
+		service.Spec.WithClusterIP(address)
+		err := r.Applier.Apply(ctx, o.fileServer, apply.Owned(service))
+		if apierrors.IsInvalid(err) { // Another Service has it, or this cluster gives no such address.
+			ctrl.LoggerFrom(ctx).Info("a Service that was gone does not get the address that clients know", "service", *service.Name, "address", address, "err", err.Error())
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // nearClients are, by data server, the clients that are near it: namespace servers may not read nodes. Only hot directories need them. A data

@@ -204,6 +204,9 @@ func prunable() []client.ObjectList {
 // error: what is missing may be missing because of it. Nor is anything while the data servers keep their pods: those of a number that was
 // reduced since still need what they have.
 func (r *Reconciler) apply(ctx context.Context, o *observed, d decision) error {
+	if err := r.keepAddresses(ctx, o, d.input); err != nil {
+		return err
+	}
 	made, kept := o.children(d.input)
 	all := make([]apply.Object, 0, len(d.storage.Unowned)+len(d.storage.Owned)+len(made))
 	for _, object := range d.storage.Unowned {

@@ -27,10 +27,10 @@ type claimPlan struct {
 // planClaim decides about the ready-made volume and claim. The volume's capacity is the enforced quota, or without one
 // the FileServer's capacity.
 func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
-	if naming.IsProvisioned(o.share) {
-		return claimPlan{} // It has a volume and a claim already, or will: controllers/provisioner.
-	}
 	address := o.fileServer.Status.Address
+	if naming.IsProvisioned(o.share) { // It has a volume and a claim already, or will: controllers/provisioner.
+		return claimPlan{waiting: earlierAddress(o, o.provisioned)}
+	}
 	if address == "" {
 		return claimPlan{waiting: &finding{
 			v1alpha1.ReasonFileServerNotReady,
@@ -76,6 +76,18 @@ func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
 		plan.release.Spec.ClaimRef.UID, plan.release.Spec.ClaimRef.ResourceVersion = "", ""
 	}
 	return plan
+}
+
+// earlierAddress is what is wrong with the volume of a claim of a StorageClass whose address is an earlier one; nil if nothing is. It can't be made again:
+// what becomes of the data goes by it.
+func earlierAddress(o *observed, volume *corev1.PersistentVolume) *finding {
+	address, service := o.fileServer.Status.Address, naming.NamespaceService(o.fileServer.Name)
+	if address == "" || volume == nil || volume.Spec.NFS == nil || volume.Spec.NFS.Server == address {
+		return nil
+	}
+	return &finding{v1alpha1.ReasonProgressing, fmt.Sprintf(
+		"PersistentVolume %s has the address %s, and the namespace servers are at %s now, so pods can't mount it; free the first address if another Service has it, and delete Service %s/%s: it is made again with that address",
+		volume.Name, volume.Spec.NFS.Server, address, o.fileServer.Namespace, service)}
 }
 
 // planBinding orders volume and claim so that pods start as soon as possible.

@@ -63,6 +63,8 @@ type observed struct {
 	// volume and claim are the ready-made ones, nil if there are none.
 	volume *corev1.PersistentVolume
 	claim  *corev1.PersistentVolumeClaim
+	// provisioned is the volume of a claim of a StorageClass whose share this is, nil if there is none.
+	provisioned *corev1.PersistentVolume
 }
 
 // key is the share's name among the shares of its FileServer; namespace is the FileServer's.
@@ -231,10 +233,14 @@ func (r *Reconciler) readDirectories(ctx context.Context, o *observed) error {
 }
 
 func (r *Reconciler) observeVolume(ctx context.Context, o *observed) error {
-	if naming.IsProvisioned(o.share) {
-		return nil // A volume or a claim of that name does not belong to the share.
-	}
 	volume := &corev1.PersistentVolume{}
+	if naming.IsProvisioned(o.share) { // The ready-made volume's and claim's names do not belong to the share.
+		found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Name: o.share.Name}, volume)
+		if found && volume.Annotations[v1alpha1.ProvisionedShareAnnotation] == o.share.Namespace+"/"+o.share.Name {
+			o.provisioned = volume
+		}
+		return err
+	}
 	found, err := lookup.Object(ctx, r.Client, types.NamespacedName{Name: naming.ShareVolume(o.share.Namespace, o.share.Name)}, volume)
 	if err != nil {
 		return err

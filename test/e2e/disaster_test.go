@@ -376,8 +376,9 @@ var _ = Describe("A disaster", Ordered, Label("disaster"), func() {
 			return tells(object.Status.Conditions, v1alpha1.ReasonDirectoriesElsewhere, append(objects, places...)...)
 		}).WithTimeout(bound(drillWait)).Should(Succeed())
 		AddReportEntry("from the restored API to the place of the moved directories", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
+		// It waits, or is led to the data by a namespace server that has not learned of the restore yet.
 		output, err := c.Shell(ctx, drillClients[1], fmt.Sprintf("timeout -s KILL 5 ls /tree/%s/%s", name, made))
-		Expect(err).To(HaveOccurred(), "an empty directory was listed: %q", output)
+		Expect(err != nil || output == "file\n").To(BeTrue(), "an empty directory was listed: %q", output)
 
 		By("deleting the ShareDirectories that it names, while a client makes directories of their names")
 		for _, path := range paths {

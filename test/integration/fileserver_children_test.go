@@ -91,12 +91,7 @@ var _ = Describe("A FileServer becomes its children", func() {
 		}
 
 		By("removing it, as Kubernetes does")
-		for _, kind := range []client.Object{
-			&corev1.Service{}, &appsv1.StatefulSet{}, &appsv1.Deployment{}, &internalv1.DataServer{}, &policyv1.PodDisruptionBudget{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
-			&corev1.ServiceAccount{}, &corev1.Secret{}, &corev1.Pod{},
-		} {
-			Expect(admin.DeleteAllOf(ctx, kind, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.FileServerLabel: "again"}, client.GracePeriodSeconds(0))).To(Succeed())
-		}
+		collectGarbage(namespace, earlier.UID)
 		Eventually(func() string { return exists(&v1alpha1.FileServer{}, namespace, "again").Status.Address }, timeout).
 			Should(Equal(exists(&corev1.Service{}, namespace, "again").Spec.ClusterIP))
 	})

@@ -121,11 +121,21 @@ var _ = Describe("The volume and the claim of a share", func() {
 	It("are made again with another address as long as no claim uses the volume", func() {
 		namespace := newNamespace()
 		servingFileServer(namespace, "fs", 1)
-		create(builders.FileShare(namespace, "s", "fs").Build())
-		claimAvailable := func() string { return shareCondition(namespace, "s", v1alpha1.FileShareClaimAvailable).Message }
-		Eventually(claimAvailable, timeout).Should(ContainSubstring("waiting for Kubernetes to call PersistentVolume"))
-		before := exists(&corev1.PersistentVolume{}, "", naming.ShareVolume(namespace, "s"))
-		Expect(admin.Delete(ctx, exists(&corev1.Service{}, namespace, "fs"))).To(Succeed())
+		before := &corev1.PersistentVolume{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:        naming.ShareVolume(namespace, "s"),
+				Labels:      map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy, v1alpha1.FileServerLabel: "fs", v1alpha1.FileShareLabel: "s"},
+				Annotations: map[string]string{v1alpha1.OwnerAnnotation: naming.Owner("FileShare", namespace, "s")},
+			},
+			Spec: corev1.PersistentVolumeSpec{
+				Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+				AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+				PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "192.0.2.1", Path: "/s"}},
+			},
+		}
+		create(before)
+		create(builders.FileShare(namespace, "s", "fs").Path("/s").Build())
+		address := exists(&v1alpha1.FileServer{}, namespace, "fs").Status.Address
 		Eventually(func() bool {
 			volume := &corev1.PersistentVolume{}
 			if admin.Get(ctx, client.ObjectKeyFromObject(before), volume) != nil {
@@ -137,9 +147,8 @@ var _ = Describe("The volume and the claim of a share", func() {
 				Expect(client.IgnoreNotFound(admin.Patch(ctx, finalized, client.MergeFrom(volume)))).To(Succeed())
 				return false
 			}
-			return volume.UID != before.UID && volume.Spec.NFS.Server == exists(&corev1.Service{}, namespace, "fs").Spec.ClusterIP
+			return volume.UID != before.UID && volume.Spec.NFS.Server == address
 		}, timeout).Should(BeTrue())
-		Expect(before.Spec.NFS.Server).NotTo(Equal(exists(&corev1.Service{}, namespace, "fs").Spec.ClusterIP))
 	})
 
 	It("leave a claim of that name alone that was not made for the share", func() {

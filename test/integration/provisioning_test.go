@@ -75,6 +75,57 @@ var _ = Describe("A claim of a StorageClass", func() {
 		isNoMore(&corev1.PersistentVolume{}, "", volume.Name)
 	})
 
+	It("is mounted at the same address after the Service was deleted", func() {
+		storage, team := openFileServer(1), newNamespace()
+		class := newClass(builders.StorageClass("address-"+team).Shares(storage, "fs"))
+		volume := boundClaim(claimed(builders.Claim(team, "scratch", class)), storage)
+		ofDataServer := exists(&corev1.Service{}, storage, "fs-0").Spec.ClusterIP
+		serviceAddress := func(name string) func() string {
+			return func() string {
+				service := &corev1.Service{}
+				if admin.Get(ctx, client.ObjectKey{Namespace: storage, Name: name}, service) != nil {
+					return ""
+				}
+				return service.Spec.ClusterIP
+			}
+		}
+		address := func() string { return exists(&v1alpha1.FileServer{}, storage, "fs").Status.Address }
+		claimAvailable := func() string { return shareCondition(storage, volume.Name, v1alpha1.FileShareClaimAvailable).Message }
+		for _, name := range []string{"fs", "fs-0"} {
+			Expect(admin.Delete(ctx, exists(&corev1.Service{}, storage, name))).To(Succeed())
+		}
+		Eventually(serviceAddress("fs"), timeout).Should(Equal(volume.Spec.NFS.Server), "a volume's address can't be changed")
+		Eventually(serviceAddress("fs-0"), timeout).Should(Equal(ofDataServer), "clients have mounted it")
+		awaitQuiet(storage)
+		Expect(address()).To(Equal(volume.Spec.NFS.Server))
+		Expect(serviceAddress("fs")()).To(Equal(volume.Spec.NFS.Server))
+
+		By("another Service having the address")
+		pause := func(value string) {
+			GinkgoHelper()
+			change(exists(&v1alpha1.FileServer{}, storage, "fs"), func(fs *v1alpha1.FileServer) {
+				metav1.SetMetaDataAnnotation(&fs.ObjectMeta, v1alpha1.PausedAnnotation, value)
+			})
+		}
+		pause(v1alpha1.PausedTrue)
+		expectCondition(storage, "fs", v1alpha1.ConditionPaused, metav1.ConditionTrue, v1alpha1.ReasonPaused)
+		Expect(admin.Delete(ctx, exists(&corev1.Service{}, storage, "fs"))).To(Succeed())
+		other := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: "other"}, Spec: corev1.ServiceSpec{
+			ClusterIP: volume.Spec.NFS.Server, Ports: []corev1.ServicePort{{Port: 80}},
+		}}
+		create(other)
+		pause("false")
+		Eventually(address, timeout).Should(And(Not(BeEmpty()), Not(Equal(volume.Spec.NFS.Server))))
+		Eventually(claimAvailable, timeout).Should(Equal(fmt.Sprintf("PersistentVolume %s has the address %s, and the namespace servers are at %s now, so pods can't mount it; "+
+			"free the first address if another Service has it, and delete Service %s/fs: it is made again with that address", volume.Name, volume.Spec.NFS.Server, address(), storage)))
+
+		By("doing what the share says")
+		Expect(admin.Delete(ctx, other)).To(Succeed())
+		Expect(admin.Delete(ctx, exists(&corev1.Service{}, storage, "fs"))).To(Succeed())
+		Eventually(address, timeout).Should(Equal(volume.Spec.NFS.Server))
+		Eventually(claimAvailable, timeout).Should(Equal("the share is for the claim scratch of namespace " + team))
+	})
+
 	It("keeps share and data with Retain, also when the volume is deleted", func() {
 		storage, team := openFileServer(1), newNamespace()
 		class := newClass(builders.StorageClass("kept-"+team).Shares(storage, "fs").With(func(c *storagev1.StorageClass) {
