@@ -202,8 +202,9 @@ test-outside: packages ##+ A machine outside the cluster mounts by load balancer
 	HOWDAH_E2E_BACKEND=$(or $(BACKEND),volumes) HOWDAH_E2E_LABELS=outside hack/test.sh e2e
 
 .PHONY: test-ipv6
-test-ipv6: packages ##+ Everyday work, kills, access rules, MLPerf on a lab with IPv6 alone (FAMILY=Dual: both)
-	HOWDAH_E2E_FAMILY=$(or $(FAMILY),IPv6) HOWDAH_E2E_LABELS="$${HOWDAH_E2E_LABELS:-smoke || everyday || access || mlperf || provision || outside || failover || killed && !random-kills}" hack/test.sh e2e
+test-ipv6: IPV6_LABELS = smoke || everyday || access || failover $(if $(filter ceph,$(BACKEND)),,|| mlperf || provision || outside || killed && !random-kills)
+test-ipv6: packages ##+ Everyday work, kills, access rules on a lab with IPv6 alone (FAMILY=Dual: both; BACKEND=ceph)
+	HOWDAH_E2E_FAMILY=$(or $(FAMILY),IPv6) HOWDAH_E2E_LABELS="$${HOWDAH_E2E_LABELS:-$(IPV6_LABELS)}" hack/test.sh $(if $(filter ceph,$(BACKEND)),ceph,e2e)
 
 .PHONY: test-arm64
 test-arm64: packages ##+ The tests that run a real ganesha, with the one of the server image for arm64, under QEMU

@@ -128,7 +128,11 @@ var _ = Describe("A data server in Ceph whose node loses its power, with failove
 		// pods in the API, as kubeadm's have, so Howdah can't know that address.
 		for _, p := range podsOf(ctx, naming.SelectDataServers(name)) {
 			if p.Spec.NodeName == lost {
-				pods, err := netip.MustParseAddr(p.Status.PodIP).Prefix(24)
+				address, bits := netip.MustParseAddr(p.Status.PodIP), 24
+				if address.Is6() {
+					bits = 64
+				}
+				pods, err := address.Prefix(bits)
 				Expect(err).NotTo(HaveOccurred())
 				output, err := c.Kubectl(ctx, "patch", "node", lost, "--type=merge", "--patch", fmt.Sprintf(`{"spec":{"podCIDR":%[1]q,"podCIDRs":[%[1]q]}}`, pods))
 				Expect(err).NotTo(HaveOccurred(), output)

@@ -47,8 +47,7 @@ func mountedFrom(ctx context.Context, pod, directory string) string {
 	for _, line := range strings.Split(sh(ctx, pod, "cat /proc/mounts"), "\n") {
 		fields := strings.Fields(line)
 		if len(fields) > 2 && fields[1] == mountPoint+"/"+directory {
-			address, _, _ := strings.Cut(fields[0], ":")
-			return address
+			return strings.Trim(fields[0][:strings.LastIndex(fields[0], ":/")], "[]")
 		}
 	}
 	return ""

@@ -11,7 +11,9 @@ mon)
   address=${CEPH_MON_SERVICE_HOST:?the Service ceph-mon must exist before the pod}
   if [ ! -e "$data/made" ]; then
     rm -rf "$data/mon"
-    monmaptool --create --clobber --fsid "$(ceph-conf --lookup fsid)" --addv a "[v2:$address:3300,v1:$address:6789]" /tmp/monmap
+    host=$address
+    [[ $host != *:* ]] || host="[$host]"
+    monmaptool --create --clobber --fsid "$(ceph-conf --lookup fsid)" --addv a "[v2:$host:3300,v1:$host:6789]" /tmp/monmap
     # The keyring has all accounts of the daemons.
     ceph-mon --mkfs -i a --monmap /tmp/monmap --keyring /etc/ceph/mon.keyring
     touch "$data/made"

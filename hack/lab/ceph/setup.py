@@ -29,9 +29,14 @@ def say(text):
     print(f"{time.monotonic() - STARTED:6.1f} s  {text}", flush=True)
 
 
+def bracketed(address):
+    """An address as it stands before a port."""
+    return f"[{address}]" if ":" in address else address
+
+
 def api(method, path, body=None):
     """Calls the API server; gives None for what is not found."""
-    host = os.environ["KUBERNETES_SERVICE_HOST"]
+    host = bracketed(os.environ["KUBERNETES_SERVICE_HOST"])
     request = urllib.request.Request(
         f"https://{host}:{os.environ['KUBERNETES_SERVICE_PORT']}/api/v1/namespaces/{NAMESPACE}/{path}",
         method=method,
@@ -77,7 +82,7 @@ def keyring(accounts):
 def new_cluster():
     """What all daemons need before the first of them starts."""
     fsid = str(uuid.uuid4())
-    address = os.environ["CEPH_MON_SERVICE_HOST"]
+    address = bracketed(os.environ["CEPH_MON_SERVICE_HOST"])
     mon_host = f"[v2:{address}:3300/0,v1:{address}:6789/0]"
     everything = dict.fromkeys(("mon", "mgr", "osd", "mds"), "allow *")
     admin = {"client.admin": (new_key(), everything)}
@@ -89,7 +94,9 @@ def new_cluster():
     mds_caps = {"mon": "allow profile mds", "mgr": "allow profile mds", "osd": "allow rw tag cephfs *=*", "mds": "allow *"}
     osds = {f"osd.{i}": (osd_key, osd_caps) for i in range(OSDS)}
     mdss = {f"mds.ceph-mds-{i}": (mds_key, mds_caps) for i in range(ACTIVE_MDS + 1)}
-    common = open("/scripts/ceph.conf").read()
+    # Daemons take addresses of one family, that of the mon's.
+    family = "ms_bind_ipv4 = false\nms_bind_ipv6 = true\n" if address.startswith("[") else "ms_bind_ipv6 = false\n"
+    common = family + open("/scripts/ceph.conf").read()
     values = {
         "fsid": fsid,
         "mon_host": mon_host,
@@ -187,7 +194,7 @@ def accounts(ceph, values):
             "userID": name,
             "userKey": ceph.mon("auth get-key", entity=entity)["key"],
             "fsid": values["fsid"],
-            "monitors": os.environ["CEPH_MON_SERVICE_HOST"] + ":3300",
+            "monitors": bracketed(os.environ["CEPH_MON_SERVICE_HOST"]) + ":3300",
             "filesystem": FILESYSTEM,
         })
         say(f"Secret {NAMESPACE}/{name}")
