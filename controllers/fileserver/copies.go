@@ -123,7 +123,7 @@ func (p *movePlan) copies(o *observed, live, still map[string]bool, asked map[in
 		}
 		p.step(o, directory, live, wanted, o.isBlocked(directory, live, still))
 		if move.IsFrozen() || move.Step == internalv1.MoveCopying {
-			p.next = requeue.Soonest(p.next, moving.Again(*move, movedTime(directory), o.now))
+			p.next = requeue.Soonest(p.next, moving.Again(*move, o.movedTime(directory), o.now))
 		}
 	}
 	begins := func(from, to string) bool {
@@ -237,17 +237,18 @@ func (p *movePlan) step(o *observed, directory *internalv1.ShareDirectory, live 
 func (o *observed) next(directory *internalv1.ShareDirectory, wanted, blocked bool) (internalv1.DirectoryMove, moving.Outcome) {
 	move := &directory.Spec.Move
 	return moving.Next(*move, moving.Input{
-		Wanted: wanted, Blocked: blocked, Suspended: o.isSuspended(), Moved: movedTime(directory), Now: o.now,
+		Wanted: wanted, Blocked: blocked, Suspended: o.isSuspended(), Moved: o.movedTime(directory), Now: o.now,
 		Source: o.reportOf(move, move.Source.DataServerRef.Name).MoveReport, Target: o.reportOf(move, move.Target.DataServerRef.Name).MoveReport,
 	})
 }
 
-// movedTime is when a directory was last copied to its owner; zero if it was not.
-func movedTime(directory *internalv1.ShareDirectory) time.Time {
-	if directory.Spec.MovedTime == nil {
-		return time.Time{}
+// movedTime is from when on clients of a directory that was copied come to its owner; zero if it was not copied.
+func (o *observed) movedTime(directory *internalv1.ShareDirectory) time.Time {
+	moved, served := directory.Spec.MovedTime, o.servedAgain(directory.Spec.DataServerRef.Name)
+	if moved == nil || served.Before(moved.Time) {
+		return ptr.Deref(moved, metav1.Time{}).Time
 	}
-	return directory.Spec.MovedTime.Time
+	return served
 }
 
 // whyDelayed says why clients of a directory go on with it on the source.

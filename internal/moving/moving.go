@@ -49,7 +49,7 @@ type Input struct {
 	Suspended bool
 	// Source and Target are the reports of the data servers, nil if there are none.
 	Source, Target *internalv1.MoveReport
-	// Moved is when the directory moved last; zero if it has not.
+	// Moved is from when on clients come to the owner to which the directory moved last; zero if it has not moved.
 	Moved, Now time.Time
 }
 
