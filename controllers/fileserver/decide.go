@@ -68,7 +68,7 @@ func decide(o *observed, images desired.Images) decision {
 	replicas, refused := decideReplicas(o, d.eligible)
 	d.refused, d.storage = refused, o.storage.Decide(desired.DataServerLabels(o.fileServer))
 	d.moves, d.ends = planMoves(o), o.decideEnds()
-	d.draining = o.drainCondition(replicas, d.moves)
+	d.draining, d.frozen = o.drainCondition(replicas, d.moves), o.frozenDirectories()
 	addresses := desired.NodeAddresses(o.nodes)
 	d.nodeAddresses = int32(len(addresses))
 	var networks []netip.Prefix

@@ -197,14 +197,18 @@ func (o *observed) targets(live map[string]bool, waiting map[string]int) []place
 	return targets
 }
 
-// movables are all directories that have an owner.
+// movables are all directories that have an owner, listed once for a pass: each that finds no room asks for them.
 func (o *observed) movables() []placement.Movable {
+	if o.movableOnes != nil {
+		return o.movableOnes
+	}
 	directories := make([]placement.Movable, 0, len(o.owned))
 	for i := range o.owned {
 		if spec := &o.owned[i].Spec; spec.DataServerRef.Name != "" {
 			directories = append(directories, placement.Movable{Share: spec.FileShareRef.Name, Path: spec.Path, Server: spec.DataServerRef.Name})
 		}
 	}
+	o.movableOnes = directories
 	return directories
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/internal/placement"
 )
 
 // observed is all that a pass knows. The maps and slices hold what is in the
@@ -86,6 +87,8 @@ type observed struct {
 	// if any is to move.
 	owned     []internalv1.ShareDirectory
 	exporters map[string]map[string]bool
+	// movableOnes is what movables has found.
+	movableOnes []placement.Movable
 	// fixedOnes is what fixed has found.
 	fixedOnes *fixedDirectories
 	// liveKeys is what isLive has found.

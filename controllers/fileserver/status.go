@@ -21,7 +21,6 @@ import (
 func report(o *observed, d decision, applied error, now time.Time) v1alpha1.FileServerStatus {
 	fs := o.fileServer
 	servers := reportServers(o, d)
-	d.frozen = o.frozenDirectories()
 	status := *fs.Status.DeepCopy()
 	replicas, ready := d.input.Replicas, servingCount(servers)
 	status.Replicas, status.ReadyReplicas = &replicas, &ready

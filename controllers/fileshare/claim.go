@@ -29,7 +29,7 @@ type claimPlan struct {
 func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
 	address := o.fileServer.Status.Address
 	if naming.IsProvisioned(o.share) { // It has a volume and a claim already, or will: controllers/provisioner.
-		return claimPlan{waiting: earlierAddress(o, o.provisioned)}
+		return claimPlan{waiting: earlierAddress(o)}
 	}
 	if address == "" {
 		return claimPlan{waiting: &finding{
@@ -80,8 +80,8 @@ func planClaim(o *observed, quota v1alpha1.ShareQuotaStatus) claimPlan {
 
 // earlierAddress is what is wrong with the volume of a claim of a StorageClass whose address is an earlier one; nil if nothing is. It can't be made again:
 // what becomes of the data goes by it.
-func earlierAddress(o *observed, volume *corev1.PersistentVolume) *finding {
-	address, service := o.fileServer.Status.Address, naming.NamespaceService(o.fileServer.Name)
+func earlierAddress(o *observed) *finding {
+	volume, address, service := o.provisioned, o.fileServer.Status.Address, naming.NamespaceService(o.fileServer.Name)
 	if address == "" || volume == nil || volume.Spec.NFS == nil || volume.Spec.NFS.Server == address {
 		return nil
 	}
