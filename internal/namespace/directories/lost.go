@@ -82,7 +82,8 @@ func (s *Service) lookIfLost(ctx context.Context, share *tree.Share, path string
 	}
 	places := []tree.Slot{on}
 	if server, ok := s.Tree.Server(on.Server); !ok || !server.SharedStorage {
-		places = append(places, placesOfLost(known, s.Tree.Servers(), share.IgnoreDataOn)...)
+		others := placesOfLost(known, s.Tree.Servers(), share.IgnoreDataOn)
+		places = append(places, slices.DeleteFunc(others, func(slot tree.Slot) bool { return slot == on })...)
 	}
 	for _, slot := range places {
 		switch there, err := s.stillThere(ctx, share.Name, path, slot); {
