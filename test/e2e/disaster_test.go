@@ -376,7 +376,7 @@ var _ = Describe("A disaster", Ordered, Label("disaster"), func() {
 			return tells(object.Status.Conditions, v1alpha1.ReasonDirectoriesElsewhere, append(objects, places...)...)
 		}).WithTimeout(bound(drillWait)).Should(Succeed())
 		AddReportEntry("from the restored API to the place of the moved directories", time.Since(began).Round(time.Second).String(), ReportEntryVisibilityAlways)
-		// It waits, or is led to the data by a namespace server that has not learned of the restore yet.
+		// It waits. To be led to the data itself, as in one run, is right, too; nothing empty is.
 		output, err := c.Shell(ctx, drillClients[1], fmt.Sprintf("timeout -s KILL 5 ls /tree/%s/%s", name, made))
 		Expect(err != nil || output == "file\n").To(BeTrue(), "an empty directory was listed: %q", output)
 
