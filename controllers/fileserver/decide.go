@@ -19,6 +19,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/directorymoves"
 	"github.com/howdah/howdah/controllers/limits"
 	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/naming"
@@ -40,7 +41,7 @@ type decision struct {
 	// frozen are directories that stay frozen because the objects of their moves were lost.
 	frozen []string
 	// moves are the directories to move; moved is the number of moves done in this pass, uncounted that of all that are in no status.
-	moves            movePlan
+	moves            directorymoves.Plan
 	moved, uncounted int64
 	// failover is what to do about lost nodes.
 	failover failover.Plan
@@ -67,8 +68,8 @@ func decide(o *observed, images desired.Images) decision {
 	d := decision{eligible: countEligible(o.nodes, o.placement())}
 	replicas, refused := decideReplicas(o, d.eligible)
 	d.refused, d.storage = refused, o.storage.Decide(desired.DataServerLabels(o.fileServer))
-	d.moves, d.ends = planMoves(o), o.decideEnds()
-	d.draining, d.frozen = o.drainCondition(replicas, d.moves), o.frozenDirectories()
+	d.moves, d.ends = o.moves.Plan(), o.decideEnds()
+	d.draining, d.frozen = o.drainCondition(replicas, d.moves), o.moves.Frozen()
 	addresses := desired.NodeAddresses(o.nodes)
 	d.nodeAddresses = int32(len(addresses))
 	var networks []netip.Prefix
@@ -139,7 +140,8 @@ func decideReplicas(o *observed, eligible int32) (int32, *metav1.Condition) {
 	if o.isShared() {
 		return o.replicasUntilIdle(existing, eligible), nil
 	}
-	counts, paths := o.fixed().counts, o.fixed().paths
+	fixed := o.moves.Fixed()
+	counts, paths := fixed.Counts, fixed.Paths
 	needed := o.ownersNeed(counts)
 	wanted := o.fileServer.Spec.Replicas
 	replicas, isRefused := placement.Replicas(wanted, existing, eligible, needed)

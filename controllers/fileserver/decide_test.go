@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/internal/admissible"
 	"github.com/howdah/howdah/test/builders"
@@ -37,12 +38,14 @@ func TestReplicas(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			// Their data servers are not there, so they can't be copied away.
-			o := &observed{fileServer: builders.FileServer("ns", "fs").Replicas(tc.wanted).Build(), directories: tc.directories}
+			o := &observed{fileServer: builders.FileServer("ns", "fs").Replicas(tc.wanted).Build()}
+			var directories []*internalv1.ShareDirectory
 			for server, count := range tc.directories {
 				for i := range count {
-					o.owned = append(o.owned, *owned("s", fmt.Sprint(i), server))
+					directories = append(directories, builders.ShareDirectory("ns", "fs", "s", fmt.Sprint(i), server))
 				}
 			}
+			o.knows(directories...)
 			if tc.existing > 0 {
 				o.statefulSet = &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: &tc.existing}}
 			}
@@ -73,27 +76,17 @@ func TestNodesThatAreTooManyAreReported(t *testing.T) {
 
 func TestRefusalNamesEveryOwnerAndAFewOfItsDirectories(t *testing.T) {
 	o := &observed{fileServer: builders.FileServer("ns", "fs").Replicas(1).Build()}
+	var directories []*internalv1.ShareDirectory
 	for path, server := range map[string]string{
 		"a": "fs-0", "b": "fs-1", "c": "fs-1", "d": "fs-2", "e": "fs-2", "f": "fs-2", "g": "fs-2", "h": "fs-2", "i": "fs-2", "j": "fs-2", "k": "fs-2", "l": "fs-2",
 	} {
-		o.owned = append(o.owned, *owned("s", path, server))
+		directories = append(directories, builders.ShareDirectory("ns", "fs", "s", path, server))
 	}
-	counts, paths := o.fixed().counts, o.fixed().paths
+	fixed := o.knows(directories...).moves.Fixed()
+	counts, paths := fixed.Counts, fixed.Paths
 	want := "fs-2 owns 9 (s:d, s:e and 7 more), fs-1 owns 2 (s:b, s:c)"
 	if got := o.describeOwners(1, counts, paths); got != want {
 		t.Errorf("got %q\nwant %q", got, want)
-	}
-}
-
-func TestSmallestKeepsTheFirstInAnyOrder(t *testing.T) {
-	for _, order := range [][]string{{"a", "b", "c", "d", "e", "f", "g"}, {"g", "f", "e", "d", "c", "b", "a"}, {"d", "a", "g", "c", "f", "b", "e"}} {
-		var kept []string
-		for _, value := range order {
-			kept = smallest(kept, value)
-		}
-		if got := strings.Join(kept, ""); got != "abcde" {
-			t.Errorf("%v: kept %q", order, got)
-		}
 	}
 }
 

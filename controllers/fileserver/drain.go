@@ -9,19 +9,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/conditions"
+	"github.com/howdah/howdah/controllers/directorymoves"
 	"github.com/howdah/howdah/controllers/requeue"
 	"github.com/howdah/howdah/internal/fleet"
-	"github.com/howdah/howdah/internal/moving"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/internal/placement"
 )
 
 // A data server is to be idle if it is in maintenance, or above spec.replicas. New directories go elsewhere at once. Those that it has go to the others
-// (moves.go), and then the server waits until its clients unmount: in Ceph what they have mounted stays where it is until they leave it
+// (controllers/directorymoves), and then the server waits until its clients unmount: in Ceph what they have mounted stays where it is until they leave it
 // (docs/design/2026-11-22-moves.md); on volumes it is stale, and who does not use it has not noticed.
 
 const (
@@ -56,7 +55,7 @@ func (o *observed) drainOf(server string) (drain v1alpha1.ServerDrain) {
 	switch {
 	case !o.isToBeIdle(server):
 		return drain
-	case o.movable(server) > 0 || o.fixed().copying[server]:
+	case o.movable(server) > 0 || o.moves.Fixed().Copying[server]:
 		drain.State = v1alpha1.DrainEmptying
 		return drain
 	case o.directories[server] > 0:
@@ -90,7 +89,7 @@ func (o *observed) movable(server string) int32 {
 	if o.isShared() {
 		return o.directories[server]
 	}
-	return o.directories[server] - o.fixed().counts[server]
+	return o.directories[server] - o.moves.Fixed().Counts[server]
 }
 
 // drainLeft is the remaining time for which an empty data server is kept, if nothing changes.
@@ -140,7 +139,7 @@ func (o *observed) toBeIdle(replicas int32) (names []string) {
 }
 
 // drainCondition says what data servers that are to be idle wait for; nil if for nothing.
-func (o *observed) drainCondition(replicas int32, plan movePlan) *metav1.Condition {
+func (o *observed) drainCondition(replicas int32, plan directorymoves.Plan) *metav1.Condition {
 	var waiting []string
 	for _, name := range o.toBeIdle(replicas) {
 		switch drain := o.drainOf(name); drain.State {
@@ -160,22 +159,22 @@ func (o *observed) drainCondition(replicas int32, plan movePlan) *metav1.Conditi
 	if wanted := o.fileServer.Spec.Replicas; wanted > 0 && wanted < replicas {
 		text = fmt.Sprintf("spec.replicas is %d, and there are %d; ", wanted, replicas) + text
 	}
-	if plan.homeless > 0 {
-		text += fmt.Sprintf("; no other data server serves the shares of %d of those directories at present", plan.homeless)
+	if plan.Homeless > 0 {
+		text += fmt.Sprintf("; no other data server serves the shares of %d of those directories at present", plan.Homeless)
 	}
-	text += plan.describeStuck()
+	text += plan.DescribeStuck()
 	condition := conditions.False(v1alpha1.ConditionReady, v1alpha1.ReasonDraining, strings.ReplaceAll(text, "has 1 directories", "has 1 directory"))
 	return &condition
 }
 
 // kept says what servers that are to be idle keep, because it can't move.
 func (o *observed) kept(replicas int32) (texts []string) {
-	if o.isShared() || !o.mayCopy() {
+	if o.isShared() || !o.moves.MayCopy() {
 		return nil
 	}
 	for _, name := range o.toBeIdle(replicas) {
-		if o.fixed().counts[name] > 0 {
-			texts = append(texts, fmt.Sprintf("%s keeps what can't move on volumes, roots of Single shares and directories of deleted shares (%s)", name, strings.Join(o.fixed().paths[name], ", ")))
+		if o.moves.Fixed().Counts[name] > 0 {
+			texts = append(texts, fmt.Sprintf("%s keeps what can't move on volumes, roots of Single shares and directories of deleted shares (%s)", name, strings.Join(o.moves.Fixed().Paths[name], ", ")))
 		}
 	}
 	return texts
@@ -190,134 +189,4 @@ func (o *observed) drainAgain(replicas int32) time.Duration {
 		}
 	}
 	return first
-}
-
-// fixedDirectories are the directories, on volumes, that can't move: roots of Single shares, what deleted shares left, and those of data servers that are not there. counts has
-// their number, paths some of them, by data server. copying are the data servers with a part in a copy.
-type fixedDirectories struct {
-	counts  map[string]int32
-	paths   map[string][]string
-	copying map[string]bool
-}
-
-// fixed looks once for a pass: there can be a hundred thousand directories.
-func (o *observed) fixed() *fixedDirectories {
-	if o.fixedOnes != nil {
-		return o.fixedOnes
-	}
-	found := &fixedDirectories{counts: map[string]int32{}, paths: map[string][]string{}, copying: map[string]bool{}}
-	for i := range o.owned {
-		spec := &o.owned[i].Spec
-		if spec.Move.ID != "" {
-			found.copying[spec.Move.Source.DataServerRef.Name], found.copying[spec.Move.Target.DataServerRef.Name] = true, true
-		}
-		owner := spec.DataServerRef.Name
-		if _, exists := o.dataServers[owner]; owner == "" || exists && !o.isUnmovable(&o.owned[i]) {
-			continue
-		}
-		found.counts[owner]++
-		found.paths[owner] = smallest(found.paths[owner], spec.FileShareRef.Name+":"+spec.Path)
-	}
-	o.fixedOnes = found
-	return found
-}
-
-// frozenDirectories are those that data servers keep frozen for moves that are in no object any more.
-func (o *observed) frozenDirectories() (texts []string) {
-	for name := range o.dataServers {
-		for _, report := range o.dataServers[name].Status.Moves {
-			if report.State == internalv1.MoveStateOrphaned {
-				texts = append(texts, name+": "+conditions.Shown(report.Message, maxFailoverMessage))
-			}
-		}
-	}
-	slices.Sort(texts)
-	return texts
-}
-
-// elsewhere is where a directory can go whose target has no room for it.
-type elsewhere struct {
-	// lacksRoom: the target refuses it for lack of room.
-	lacksRoom bool
-	// to has room; "" if no data server has. least is then the one that lacks least, with how many bytes.
-	to, least string
-	missing   int64
-}
-
-// emptiestVolume is the volume of a data server with the most space.
-func (o *observed) emptiestVolume(server string) int32 {
-	dataServer := o.dataServers[server]
-	if volume := moving.Emptiest(&dataServer); volume != nil {
-		return *volume.Index
-	}
-	return 0
-}
-
-// elsewhere looks for another target of a move. Those for which too many directories wait are left out.
-func (o *observed) elsewhere(directory *internalv1.ShareDirectory, live map[string]bool, waiting map[string]int) (found elsewhere) {
-	move := &directory.Spec.Move
-	need, lacksRoom := moving.RoomIn(o.reportOf(move, move.Target.DataServerRef.Name).MoveReport)
-	if !lacksRoom {
-		return found
-	}
-	found.lacksRoom = true
-	share := directory.Spec.FileShareRef.Name
-	targets := o.targets(live, nil)
-	hasRoom := false
-	for i := range targets {
-		server := targets[i].Server
-		dataServer := o.dataServers[server]
-		missing, lacksFiles := need.LacksIn(&dataServer)
-		isTarget := server != move.Source.DataServerRef.Name && targets[i].Serves(share)
-		if isTarget && missing > 0 && (found.least == "" || missing < found.missing) {
-			found.least, found.missing = server, missing
-		}
-		mayTake := isTarget && missing == 0 && !lacksFiles && moving.MayAsk(move, server, o.now) && waiting[server] < mostWaiting
-		targets[i].Serves = func(string) bool { return mayTake }
-		hasRoom = hasRoom || mayTake
-	}
-	if !hasRoom {
-		return found
-	}
-	found.to = placement.Best(targets, o.movables(), share)
-	return found
-}
-
-// advice completes the message that a request is refused.
-func (e elsewhere) advice(directory *internalv1.ShareDirectory) string {
-	if !e.lacksRoom || e.to == "" {
-		return e.without()
-	}
-	return fmt.Sprintf("; data server %s has room for it: kubectl howdah move %s/%s --to %s", e.to, directory.Spec.FileShareRef.Name, directory.Spec.Path, e.to)
-}
-
-// without says that no data server has room, with what to do.
-func (e elsewhere) without() string {
-	if !e.lacksRoom {
-		return ""
-	}
-	text := "; no other data server has room for it"
-	if e.least != "" {
-		text += fmt.Sprintf(", %s lacks least, %d MB", e.least, (e.missing+1e6-1)/1e6)
-	}
-	return text + ": raise spec.storage.volumes.size, delete data there, or add a data server (spec.replicas)"
-}
-
-// redirect gives a directory another target in place of one that has no room for it. begins tells whether it is its turn.
-func (p *movePlan) redirect(o *observed, directory *internalv1.ShareDirectory, found elsewhere, begins func(to string) bool) {
-	move := &directory.Spec.Move
-	target := move.Target.DataServerRef.Name
-	message := o.reportOf(move, target).message()
-	if found.to == "" {
-		p.say(directory, ": "+message+found.without())
-		return
-	}
-	if !begins(found.to) {
-		p.say(directory, fmt.Sprintf(" goes to %s in its turn, because %s has no room for it", found.to, target))
-		return
-	}
-	after := o.begun(directoryMove{directory: directory, to: found.to})
-	after.Spec.Move.Refusals = moving.RefusalsWith(move, o.now)
-	p.say(directory, fmt.Sprintf(" goes to %s, because %s has no room for it", found.to, target))
-	p.writes = append(p.writes, copyWrite{directory, after, moving.Step, "MoveRedirected", fmt.Sprintf("is copied to data server %s, not to %s: %s", found.to, target, message)})
 }

@@ -6,12 +6,46 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
+	"github.com/howdah/howdah/controllers/directorymoves"
+	"github.com/howdah/howdah/internal/fleet"
+	"github.com/howdah/howdah/internal/naming"
+	"github.com/howdah/howdah/test/builders"
 )
+
+// inCeph is a FileServer of three data servers that have the same storage.
+func inCeph(directories ...*internalv1.ShareDirectory) *observed {
+	o := &observed{now: noon, fileServer: builders.FileServer("ns", "fs").Replicas(3).Ceph().Build(), dataServers: map[string]internalv1.DataServer{}, pods: map[string]corev1.Pod{}}
+	for ordinal := range int32(3) {
+		name := naming.DataServer("fs", ordinal)
+		o.dataServers[name], o.pods[name] = dataServer(1, 1, true, ""), *pod(corev1.PodRunning, true)
+	}
+	return o.knows(directories...)
+}
+
+// onVolumes is inCeph with volumes, whose directories may move.
+func onVolumes(directories ...*internalv1.ShareDirectory) *observed {
+	o := inCeph()
+	o.fileServer.Spec.Storage = builders.FileServer("ns", "fs").Build().Spec.Storage
+	o.fileServer.Spec.Moves.Copying = v1alpha1.MoveCopyingAllow
+	o.shares = []fleet.Share{{Key: "s"}}
+	return o.knows(directories...)
+}
+
+// knows gives a FileServer its directories.
+func (o *observed) knows(directories ...*internalv1.ShareDirectory) *observed {
+	items := make([]internalv1.ShareDirectory, 0, len(directories))
+	for _, d := range directories {
+		items = append(items, *d)
+	}
+	o.knowDirectories(items)
+	return o
+}
 
 // empty says that a data server has owned nothing for so long, and how many connections it has.
 func (o *observed) empty(server string, since time.Duration, connections int32) *observed {
@@ -46,7 +80,7 @@ func TestAServerIsKeptUntilItIsIdle(t *testing.T) {
 		again   time.Duration
 		message string
 	}{
-		"it owns directories":                              {inCeph(owned("s", "a", "fs-2")), v1alpha1.DrainEmptying, 0, "fs-2 has 1 directory to move"},
+		"it owns directories":                              {inCeph(builders.ShareDirectory("ns", "fs", "s", "a", "fs-2")), v1alpha1.DrainEmptying, 0, "fs-2 has 1 directory to move"},
 		"it is empty since this moment":                    {inCeph(), v1alpha1.DrainWaiting, time.Hour, "until 2026-11-21T13:00:00Z at most"},
 		"no client is connected, and one was a moment ago": {inCeph().empty("fs-2", 30*time.Second, 0), v1alpha1.DrainWaiting, time.Minute, "waits for clients"},
 		"no client has been connected for long":            {inCeph().empty("fs-2", settled, 0), v1alpha1.DrainDone, 0, ""},
@@ -76,7 +110,7 @@ func TestAServerIsKeptUntilItIsIdle(t *testing.T) {
 			if got := tc.o.drainAgain(3); got != tc.again {
 				t.Errorf("again in %s, want %s", got, tc.again)
 			}
-			condition := tc.o.drainCondition(replicas, movePlan{})
+			condition := tc.o.drainCondition(replicas, directorymoves.Plan{})
 			if tc.state == v1alpha1.DrainDone {
 				if condition != nil {
 					t.Errorf("done, and it says %s", condition.Message)
@@ -99,10 +133,10 @@ func TestServersGoFromTheHighestNumberDownAsTheyGetIdle(t *testing.T) {
 		replicas, _ := decideReplicas(o, 3)
 		return replicas
 	}
-	if got := scaledIn(inCeph(owned("s", "a", "fs-1")).empty("fs-2", settled, 0)); got != 2 {
+	if got := scaledIn(inCeph(builders.ShareDirectory("ns", "fs", "s", "a", "fs-1")).empty("fs-2", settled, 0)); got != 2 {
 		t.Errorf("fs-2 is idle, fs-1 is not: %d", got)
 	}
-	if got := scaledIn(inCeph(owned("s", "a", "fs-2")).empty("fs-1", settled, 0)); got != 3 {
+	if got := scaledIn(inCeph(builders.ShareDirectory("ns", "fs", "s", "a", "fs-2")).empty("fs-1", settled, 0)); got != 3 {
 		t.Errorf("fs-1 is idle, fs-2 is not: %d", got)
 	}
 	if got := scaledIn(inCeph().empty("fs-1", settled, 0).empty("fs-2", settled, 0)); got != 1 {
@@ -113,7 +147,7 @@ func TestServersGoFromTheHighestNumberDownAsTheyGetIdle(t *testing.T) {
 func TestAServerInMaintenanceIsKeptAndTellsWhenItIsIdle(t *testing.T) {
 	o := inCeph().empty("fs-1", settled, 0)
 	o.fileServer.Spec.Drain = &v1alpha1.Drain{Servers: []string{"fs-1"}}
-	if got := o.drainOf("fs-1").State; got != v1alpha1.DrainDone || o.drainCondition(3, movePlan{}) != nil {
+	if got := o.drainOf("fs-1").State; got != v1alpha1.DrainDone || o.drainCondition(3, directorymoves.Plan{}) != nil {
 		t.Errorf("it is %s", got)
 	}
 	if got := o.drainOf("fs-0"); got.State != "" {
@@ -123,7 +157,7 @@ func TestAServerInMaintenanceIsKeptAndTellsWhenItIsIdle(t *testing.T) {
 		t.Errorf("to be idle: %v", got)
 	}
 	o.directories["fs-1"] = 4
-	condition := o.drainCondition(3, movePlan{homeless: 2})
+	condition := o.drainCondition(3, directorymoves.Plan{Homeless: 2})
 	if condition == nil || condition.Message != "data servers are made idle: fs-1 has 4 directories to move; no other data server serves the shares of 2 of those directories at present" {
 		t.Errorf("it says %+v", condition)
 	}
@@ -138,19 +172,44 @@ func TestOnVolumesAServerThatHadNothingIsIdleAtOnce(t *testing.T) {
 	if drain := drained(onVolumes()); drain.State != v1alpha1.DrainDone {
 		t.Errorf("it had nothing, and is %s", drain.State)
 	}
-	if drain := drained(onVolumes(owned("s", "a", "fs-2"))); drain.State != v1alpha1.DrainEmptying {
+	if drain := drained(onVolumes(builders.ShareDirectory("ns", "fs", "s", "a", "fs-2"))); drain.State != v1alpha1.DrainEmptying {
 		t.Errorf("it has a directory, and is %s", drain.State)
 	}
-	single := onVolumes(owned("s", ".", "fs-2"))
+	single := onVolumes(builders.ShareDirectory("ns", "fs", "s", ".", "fs-2"))
 	drained(single)
-	if condition := single.drainCondition(3, movePlan{}); condition == nil || !strings.Contains(condition.Message, "fs-2 keeps what can't move on volumes, roots of Single shares and directories of deleted shares (s:.)") {
+	if condition := single.drainCondition(3, directorymoves.Plan{}); condition == nil || !strings.Contains(condition.Message, "fs-2 keeps what can't move on volumes, roots of Single shares and directories of deleted shares (s:.)") {
 		t.Errorf("it has the root of a Single share, and the condition is %+v", condition)
 	}
-	o := onVolumes(copied(owned("s", "a", "fs-1"), "fs-2", "fs-1", internalv1.MoveLeaving, 1))
+	leaving := builders.ShareDirectory("ns", "fs", "s", "a", "fs-1")
+	leaving.Spec.Move = internalv1.DirectoryMove{
+		ID: "move-a", Source: internalv1.DirectoryPlace{DataServerRef: internalv1.DataServerReference{Name: "fs-2"}},
+		Target: internalv1.DirectoryPlace{DataServerRef: internalv1.DataServerReference{Name: "fs-1"}}, Step: internalv1.MoveLeaving,
+	}
+	o := onVolumes(leaving)
 	if drain := drained(o); drain.State != v1alpha1.DrainEmptying {
 		t.Errorf("it has to put a directory into its trash, and is %s", drain.State)
 	}
 	if drain := drained(onVolumes().empty("fs-2", 30*time.Second, 1)); drain.State != v1alpha1.DrainWaiting {
 		t.Errorf("a client is connected, and it is %s", drain.State)
+	}
+}
+
+// A server above that has a directory which can move stays, though the scale-in is refused because of another one.
+func TestAServerIsEmptiedBeforeItGoesThoughTheScaleInIsRefused(t *testing.T) {
+	o := onVolumes(builders.ShareDirectory("ns", "fs", "s", ".", "fs-1"), builders.ShareDirectory("ns", "fs", "s", "a", "fs-2"))
+	o.fileServer.Spec.Drain = &v1alpha1.Drain{Servers: []string{"fs-1", "fs-2"}}
+	o.fileServer.Spec.Replicas, o.statefulSet = 1, &appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(3))}}
+	replicas, refused := decideReplicas(o, 3)
+	if replicas != 3 || refused == nil || refused.Reason != v1alpha1.ReasonScaleInRefused {
+		t.Errorf("%d data servers, %+v", replicas, refused)
+	}
+}
+
+// The data servers serve, so the condition stays True.
+func TestDirectoriesThatStayFrozenAreInACondition(t *testing.T) {
+	d := decision{frozen: []string{"fs-1: c of share s is frozen"}}
+	condition := serversCondition(d, []serverReport{{status: v1alpha1.FileServerServerStatus{Name: "fs-1", State: v1alpha1.ServerServing}}}, "")
+	if condition.Reason != v1alpha1.ReasonDirectoriesFrozen || condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, "; fs-1: c of share s is frozen. It ends by itself") {
+		t.Errorf("%+v", condition)
 	}
 }

@@ -17,13 +17,13 @@ import (
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/backend"
 	"github.com/howdah/howdah/controllers/backend/backendapi"
+	"github.com/howdah/howdah/controllers/directorymoves"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/watched"
 	"github.com/howdah/howdah/internal/admissible"
 	"github.com/howdah/howdah/internal/failover"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
-	"github.com/howdah/howdah/internal/placement"
 )
 
 // observed is all that a pass knows. The maps and slices hold what is in the
@@ -80,19 +80,10 @@ type observed struct {
 	storage backendapi.Storage
 	// undone are the directories of deleted shares that data servers have still to remove from their volumes, sorted, by data server:
 	// of those that do not serve, and of those that are no more and left claims.
-	undone         map[string][]string
-	directories    map[string]int32
-	directoryPaths map[string][]string
-	// owned are the directories themselves; exporters the shares that each data server serves that they may move to,
-	// if any is to move.
-	owned     []internalv1.ShareDirectory
-	exporters map[string]map[string]bool
-	// movableOnes is what movables has found.
-	movableOnes []placement.Movable
-	// fixedOnes is what fixed has found.
-	fixedOnes *fixedDirectories
-	// liveKeys is what isLive has found.
-	liveKeys map[string]bool
+	undone map[string][]string
+	// directories is how many each data server owns; moves has the directories themselves, and who can take them.
+	directories map[string]int32
+	moves       *directorymoves.View
 }
 
 // maxPaths bounds how many paths of directories are kept for messages, for each server.
@@ -138,7 +129,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		}},
 		{"ShareExports", func() error { return o.readUndone(ctx, r.Client, in) }},
 		{"ShareDirectories", func() error { return o.readDirectories(ctx, r.Client, in) }},
-		{"ShareExports", func() error { return o.readExporters(ctx, r.Client, in) }},
+		{"ShareExports", func() error { return o.moves.ReadExporters(ctx, r.Client, in) }},
 	}
 	for _, step := range steps {
 		if err := step.read(); err != nil {
@@ -248,27 +239,22 @@ func (o *observed) readPods(ctx context.Context, c client.Client, in client.InNa
 func (o *observed) readDirectories(ctx context.Context, c client.Client, in client.InNamespace) error {
 	var list internalv1.ShareDirectoryList
 	err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.UnsafeDisableDeepCopy)
-	o.directories, o.directoryPaths = map[string]int32{}, map[string][]string{}
-	o.owned = list.Items
-	for i := range list.Items {
-		spec := &list.Items[i].Spec
-		if spec.DataServerRef.Name == "" {
-			continue
-		}
-		o.directories[spec.DataServerRef.Name]++
-		o.directoryPaths[spec.DataServerRef.Name] = smallest(o.directoryPaths[spec.DataServerRef.Name], spec.FileShareRef.Name+":"+spec.Path)
-	}
+	o.knowDirectories(list.Items)
 	return err
 }
 
-// smallest keeps the first maxPaths values in order, whatever order they come in.
-func smallest(kept []string, value string) []string {
-	at, _ := slices.BinarySearch(kept, value)
-	if at == maxPaths {
-		return kept
+func (o *observed) knowDirectories(directories []internalv1.ShareDirectory) {
+	o.directories = map[string]int32{}
+	for i := range directories {
+		if owner := directories[i].Spec.DataServerRef.Name; owner != "" {
+			o.directories[owner]++
+		}
 	}
-	kept = slices.Insert(kept, at, value)
-	return kept[:min(len(kept), maxPaths)]
+	states := make(map[string]fleet.State, len(o.dataServers))
+	for name := range o.dataServers {
+		states[name] = o.stateOf(name)
+	}
+	o.moves = &directorymoves.View{Now: o.now, FileServer: o.fileServer, Shares: o.shares, DataServers: o.dataServers, States: states, Directories: directories}
 }
 
 // isLeftover reports whether an object is of an earlier FileServer of the name, and Kubernetes has not removed it yet. An object that no controller owns may

@@ -25,6 +25,7 @@ import (
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/controllers/directorymoves"
 	"github.com/howdah/howdah/controllers/foreign"
 	"github.com/howdah/howdah/controllers/index"
 	"github.com/howdah/howdah/controllers/requeue"
@@ -89,7 +90,7 @@ type Reconciler struct {
 	FailoverVolumes bool
 
 	keys             keys
-	uncounted        uncounted
+	uncounted        directorymoves.Uncounted
 	turns            turns
 	namespaceServers *namespaceServers
 	foreign          *foreign.Objects
@@ -101,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.Get(ctx, request.NamespacedName, &fs); apierrors.IsNotFound(err) {
 		r.Applier.Forget("FileServer", request.NamespacedName)
 		r.keys.forget(request.NamespacedName)
-		r.uncounted.forget(request.NamespacedName)
+		r.uncounted.Forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	} else if err != nil {
 		return ctrl.Result{}, err
@@ -129,17 +130,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	var applied error
 	if applied = o.identityFault(); !paused && applied == nil {
 		// Before the DataServers get their tasks for it. What fails is tried again, and keeps nothing else from being applied.
-		copied, failed := r.writeCopies(ctx, o, &d)
+		moves := directorymoves.Writer{Client: r.Client, Events: r.Events}
+		copied, tasks, failed := moves.WriteCopies(ctx, o.moves, d.moves)
+		d.input.Moves = tasks
 		if applied = r.applyWithKeys(ctx, o, d); applied == nil {
 			// After the DataServers say which of them take nothing new.
-			d.moved, applied = r.moveDirectories(ctx, o, d.moves)
+			d.moved, applied = moves.Move(ctx, o.moves, d.moves)
 			var replaced error
 			d.replaceWaits, replaced = r.replacePod(ctx, o, d)
 			applied = errors.Join(applied, replaced)
 		}
 		d.moved, applied = d.moved+copied, errors.Join(applied, failed)
 	}
-	d.uncounted = r.uncounted.add(request.NamespacedName, d.moved)
+	d.uncounted = r.uncounted.Add(request.NamespacedName, d.moved)
 	if o.identityFault() == nil {
 		// Also after an error: what is lost needs nothing of what could not be applied.
 		lost := r.carryOutFailover(ctx, o, d.failover)
@@ -150,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	after.Status = report(o, d, applied, r.Clock.Now())
 	written := apply.Status(ctx, r.Client, &fs, after)
 	if written == nil {
-		r.uncounted.forget(request.NamespacedName)
+		r.uncounted.Forget(request.NamespacedName)
 		o.recordEnds(r.Events, d.ends)
 		apply.Tell(r.Events, after, fs.Status.Conditions, after.Status.Conditions)
 		o.tellFills(r.Events, after, &fs.Status)
@@ -164,7 +167,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.failover.Again)
 	}
 	if err == nil && !paused {
-		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.again(), o.drainAgain(d.input.Replicas), o.refusedAgain(), d.storage.Again,
+		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.Again(), o.drainAgain(d.input.Replicas), o.refusedAgain(), d.storage.Again,
 			endsAgain(d.ends), rolloutAgainAfter(d.rollout), o.outsideAgain(d.input.Replicas))
 	}
 	return result, err

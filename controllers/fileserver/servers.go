@@ -341,18 +341,3 @@ func nodeReady(node *corev1.Node) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
-
-// servedAgain is when a data server served again after its last end; now if it does not yet, zero if it never ended.
-func (o *observed) servedAgain(name string) time.Time {
-	for i := range o.fileServer.Status.Servers {
-		server := &o.fileServer.Status.Servers[i]
-		if server.Name != name || server.LastEnd.EndTime == nil {
-			continue
-		}
-		if server.LastEnd.ServedAfterMilliseconds == nil {
-			return o.now
-		}
-		return server.LastEnd.EndTime.Add(time.Duration(*server.LastEnd.ServedAfterMilliseconds) * time.Millisecond)
-	}
-	return time.Time{}
-}

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/conditions"
@@ -63,6 +64,13 @@ func report(o *observed, d decision, applied error, now time.Time) v1alpha1.File
 		status.ObservedGeneration = &generation
 	}
 	return status
+}
+
+// countMoves says how many directories are to move, and how many have.
+func countMoves(o *observed, d decision) v1alpha1.DirectoryMoves {
+	return v1alpha1.DirectoryMoves{
+		Pending: ptr.To(int32(d.moves.Pending - int(d.moved))), Done: ptr.To(ptr.Deref(o.fileServer.Status.Moves.Done, 0) + d.uncounted),
+	}
 }
 
 // readyCondition puts refused requests of the specification before the state of the parts, because only the user can

@@ -1,4 +1,4 @@
-package fileserver
+package directorymoves
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 // has shown them; who can only set a field (Argo CD's actions, a script) leaves the planning to the operator.
 
 // askedToRebalance is the maximum number of moves that a rebalancing may make; 0 if none was requested.
-func (o *observed) askedToRebalance() (most int, err error) {
-	text, asked := o.fileServer.Annotations[v1alpha1.RebalanceAnnotation]
+func (v *View) askedToRebalance() (most int, err error) {
+	text, asked := v.FileServer.Annotations[v1alpha1.RebalanceAnnotation]
 	if !asked {
 		return 0, nil
 	}
@@ -26,46 +26,46 @@ func (o *observed) askedToRebalance() (most int, err error) {
 }
 
 // refuseRebalance takes a request off that can't be.
-func (p *movePlan) refuseRebalance(o *observed) {
-	most, err := o.askedToRebalance()
+func (p *Plan) refuseRebalance(v *View) {
+	most, err := v.askedToRebalance()
 	switch {
 	case err != nil:
 		p.settled, p.refused = true, append(p.refused, err.Error())
-	case most > 0 && !o.canMoveAny():
+	case most > 0 && !v.canMoveAny():
 		p.settled, p.refused = true, append(p.refused, onlyCopied)
 	}
 }
 
 // endsRebalance tells whether the annotation is to go: it was refused, or has become requests.
-func (p *movePlan) endsRebalance(o *observed) bool {
-	most, err := o.askedToRebalance()
-	return err != nil || most > 0 && (p.rebalanced != "" || !o.canMoveAny())
+func (p *Plan) endsRebalance(v *View) bool {
+	most, err := v.askedToRebalance()
+	return err != nil || most > 0 && (p.rebalanced != "" || !v.canMoveAny())
 }
 
 // rebalance makes requests of what was asked for. It waits for data servers that serve, and for what is to move already.
-func (p *movePlan) rebalance(o *observed, live map[string]bool, asked map[int]string) {
-	most, err := o.askedToRebalance()
-	if err != nil || most == 0 || !o.canMoveAny() {
+func (p *Plan) rebalance(v *View, live map[string]bool, asked map[int]string) {
+	most, err := v.askedToRebalance()
+	if err != nil || most == 0 || !v.canMoveAny() {
 		return
 	}
-	if p.pending > 0 || len(o.exporters) == 0 {
-		p.pending = max(p.pending, 1)
+	if p.Pending > 0 || len(v.exporters) == 0 {
+		p.Pending = max(p.Pending, 1)
 		return
 	}
 	var directories []placement.Movable
-	for i := range o.owned {
-		if spec := &o.owned[i].Spec; spec.DataServerRef.Name != "" && asked[i] == "" && live[spec.FileShareRef.Name] && !o.isUnmovable(&o.owned[i]) {
+	for i := range v.Directories {
+		if spec := &v.Directories[i].Spec; spec.DataServerRef.Name != "" && asked[i] == "" && live[spec.FileShareRef.Name] && !v.isUnmovable(&v.Directories[i]) {
 			directories = append(directories, placement.Movable{Share: spec.FileShareRef.Name, Path: spec.Path, Server: spec.DataServerRef.Name})
 		}
 	}
-	moves := placement.Rebalance(o.targets(live, o.waitingFor(asked)), directories, placement.Limits{Moves: most})
+	moves := placement.Rebalance(v.targets(live, v.waitingFor(asked)), directories, placement.Limits{Moves: most})
 	for _, move := range moves {
 		p.requests = append(p.requests, placement.Request{Share: move.Share, Path: move.Path, To: move.To})
 	}
 	fit := placement.Fitting(p.requests)
 	isCut := fit < len(p.requests)
 	p.requests, moves = p.requests[:fit], moves[:fit] // There were no others, or they would be pending.
-	p.pending, p.settled = len(moves), true
+	p.Pending, p.settled = len(moves), true
 	number := fmt.Sprintf("%d directories", len(moves))
 	if len(moves) == 1 {
 		number = "1 directory"
