@@ -427,3 +427,22 @@ func TestImageDeployment(t *testing.T) {
 	in.FileServer.Spec.Placement = &v1alpha1.Placement{Tolerations: []corev1.Toleration{{Key: "storage", Operator: corev1.TolerationOpExists}}}
 	golden(t, "image", []any{ImageDeployment(in, in.ImageOn)})
 }
+
+func TestPodsStayOutsideOfMeshesUnlessTheUserWantsThemInside(t *testing.T) {
+	for name, tc := range map[string]struct {
+		settings       *v1alpha1.PodSettings
+		istio, linkerd string
+	}{
+		"nothing is set":              {nil, "false", "disabled"},
+		"other labels":                {&v1alpha1.PodSettings{Labels: map[string]string{"team": "a"}}, "false", "disabled"},
+		"the user wants them inside":  {&v1alpha1.PodSettings{Labels: map[string]string{"sidecar.istio.io/inject": "true"}}, "true", "disabled"},
+		"by an annotation of Linkerd": {&v1alpha1.PodSettings{Annotations: map[string]string{"linkerd.io/inject": "enabled"}}, "false", "enabled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			template := podTemplate(naming.SelectDataServers("fs"), tc.settings, nil, corev1ac.PodSpec())
+			if istio, linkerd := template.Labels["sidecar.istio.io/inject"], template.Annotations["linkerd.io/inject"]; istio != tc.istio || linkerd != tc.linkerd {
+				t.Errorf("Istio %q, Linkerd %q", istio, linkerd)
+			}
+		})
+	}
+}

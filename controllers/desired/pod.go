@@ -103,10 +103,19 @@ func onNodes(pod *corev1ac.PodSpecApplyConfiguration, placement *v1alpha1.Placem
 	}
 }
 
-// podTemplate is a pod template with the user's settings. Howdah's own labels take precedence. The operator's pull
+// outsideMeshes keep the proxies of service meshes out of pods: Istio with sidecars and without, Kuma; Linkerd, Consul. Through a proxy every client
+// would come from one address, so that access rules and limits could not tell them apart, and all bytes would go through one more program.
+var (
+	outsideMeshesLabels = map[string]string{
+		"sidecar.istio.io/inject": "false", "istio.io/dataplane-mode": "none", "kuma.io/sidecar-injection": "disabled",
+	}
+	outsideMeshesAnnotations = map[string]string{"linkerd.io/inject": "disabled", "consul.hashicorp.com/connect-inject": "false"}
+)
+
+// podTemplate is a pod template with the user's settings. Howdah's own labels take precedence, but for those that keep meshes out. The operator's pull
 // secrets come after the user's; the kubelet tries them all.
 func podTemplate(selector map[string]string, settings *v1alpha1.PodSettings, pullSecrets []string, pod *corev1ac.PodSpecApplyConfiguration) *corev1ac.PodTemplateSpecApplyConfiguration {
-	template := corev1ac.PodTemplateSpec()
+	template := corev1ac.PodTemplateSpec().WithLabels(outsideMeshesLabels).WithAnnotations(outsideMeshesAnnotations)
 	var secrets []string
 	if settings != nil {
 		template.WithLabels(settings.Labels).WithAnnotations(settings.Annotations)
