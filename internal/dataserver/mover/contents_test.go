@@ -1,6 +1,7 @@
 package mover
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,7 +32,12 @@ var made = map[string]func(t *testing.T, in string){
 		at := filepath.Join(in, long)
 		must(t, os.Mkdir(at, 0o700))
 		touch(t, filepath.Join(at, long))
-		must(t, os.Symlink(strings.Repeat("s", 4000), filepath.Join(at, long[1:])))
+		link := filepath.Join(at, long[1:])
+		if err := os.Symlink(strings.Repeat("s", 4000), link); errors.Is(err, unix.ENAMETOOLONG) {
+			must(t, os.Symlink(strings.Repeat("s", 1023), link)) // XFS takes no more.
+		} else {
+			must(t, err)
+		}
 		must(t, os.Link(filepath.Join(at, long), filepath.Join(at, long[2:])))
 		must(t, unix.Mkfifo(filepath.Join(at, long[3:]), 0o600))
 		must(t, unix.Mknod(filepath.Join(at, long[4:]), unix.S_IFSOCK|0o600, 0))

@@ -169,9 +169,11 @@ func writeManifest(to io.Writer, root string, since time.Time) error {
 const endOfManifest = "//end"
 
 // compareManifest reads a manifest and compares a directory with it. An error says what differs first. Names that are one file here, with another number of
-// names than the source's, are removed: rsync, which writes in place, never parts them.
+// names than the source's, are removed: rsync, which writes in place, never parts them. That takes all further names of the file, also if fewer are left by
+// then: two of them that are two files at the source would have rsync make all of them one again.
 func compareManifest(from *bufio.Reader, root string) error {
 	var linked error
+	tooMany := map[uint64]bool{}
 	count := int64(0)
 	seen := int64(0)
 	for {
@@ -190,12 +192,19 @@ func compareManifest(from *bufio.Reader, root string) error {
 		if err != nil {
 			return fmt.Errorf("the copy of %q: %w", theirs.Path, err)
 		}
-		if ours.Links > 1 && ours.Links != theirs.Links {
-			linked = cmp.Or(linked, fmt.Errorf("the copy of %q has %d names instead of %d", theirs.Path, ours.Links, theirs.Links))
-			if err := removeIn(root, string(theirs.Path)); err != nil {
-				return errors.Join(linked, err)
+		if ours.Links > 1 {
+			inode, err := inodeOf(filepath.Join(root, string(theirs.Path)))
+			if err != nil {
+				return fmt.Errorf("the copy of %q: %w", theirs.Path, err)
 			}
-			continue
+			if ours.Links != theirs.Links || tooMany[inode] {
+				tooMany[inode] = true
+				linked = cmp.Or(linked, fmt.Errorf("the copy of %q has %d names instead of %d", theirs.Path, ours.Links, theirs.Links))
+				if err := removeIn(root, string(theirs.Path)); err != nil {
+					return errors.Join(linked, err)
+				}
+				continue
+			}
 		}
 		if linked == nil && *ours != theirs {
 			return fmt.Errorf("the copy of %q differs: %+v instead of %+v", theirs.Path, *ours, theirs)
