@@ -170,6 +170,9 @@ const (
 	// ReasonDraining: data servers are being drained, because spec.replicas was reduced or they are in
 	// spec.drain.servers. The message says how far each is.
 	ReasonDraining = "Draining"
+	// ReasonNotDrained: all data servers serve, but some in spec.drain.servers are not emptied, or do not exist. The message
+	// names them, and why.
+	ReasonNotDrained = "NotDrained"
 	// ReasonRollingOut: the data servers' pods are being replaced, one after the other. The message says which are
 	// missing, and what the next one waits for.
 	ReasonRollingOut = "RollingOut"

@@ -85,6 +85,7 @@ func TestWhatKstatusMakesOfEachReason(t *testing.T) {
 	for reason, want := range map[string]string{
 		v1alpha1.ReasonReady:                    "Current",
 		v1alpha1.ReasonServersShareNodes:        "Current",
+		v1alpha1.ReasonNotDrained:               "Current",
 		v1alpha1.ReasonConnectionsNearLimit:     "Current",
 		v1alpha1.ReasonRestartPending:           "Current",
 		v1alpha1.ReasonVolumesNearlyFull:        "Current",

@@ -38,6 +38,8 @@ type decision struct {
 	refused *metav1.Condition
 	// draining is set while data servers that are to be idle are not yet idle.
 	draining *metav1.Condition
+	// notDrained says which data servers in spec.drain.servers are not made idle, and why.
+	notDrained []string
 	// frozen are directories that stay frozen because the objects of their moves were lost.
 	frozen []string
 	// moves are the directories to move; moved is the number of moves done in this pass, uncounted that of all that are in no status.
@@ -70,6 +72,7 @@ func decide(o *observed, images desired.Images) decision {
 	d.refused, d.storage = refused, o.storage.Decide(desired.DataServerLabels(o.fileServer))
 	d.moves, d.ends = o.moves.Plan(), o.decideEnds()
 	d.draining, d.frozen = o.drainCondition(replicas, d.moves), o.moves.Frozen()
+	d.notDrained = o.notDrained(replicas)
 	addresses := desired.NodeAddresses(o.nodes)
 	d.nodeAddresses = int32(len(addresses))
 	var networks []netip.Prefix

@@ -180,6 +180,28 @@ func (o *observed) kept(replicas int32) (texts []string) {
 	return texts
 }
 
+// notDrained says which data servers in spec.drain.servers are not emptied: they keep running, and nothing would tell it.
+func (o *observed) notDrained(replicas int32) (texts []string) {
+	if o.fileServer.Spec.Drain == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(slices.Values(o.fileServer.Spec.Drain.Servers)) {
+		if ordinal, ok := naming.DataServerOrdinal(o.fileServer.Name, name); !ok || ordinal >= replicas {
+			has := naming.DataServer(o.fileServer.Name, 0)
+			if replicas > 1 {
+				has += " to " + naming.DataServer(o.fileServer.Name, replicas-1)
+			}
+			texts = append(texts, fmt.Sprintf("%s is no data server of this FileServer, which has %s", name, has))
+			continue
+		}
+		if count := o.moves.Fixed().Counts[name]; count > 0 && !o.isShared() && !o.moves.MayCopy() {
+			texts = append(texts, strings.ReplaceAll(fmt.Sprintf("%s keeps %d directories (%s), because directories move between volumes only with spec.moves.copying: Allow",
+				name, count, conditions.List(o.moves.Fixed().Paths[name], maxPaths)), "keeps 1 directories", "keeps 1 directory"))
+		}
+	}
+	return texts
+}
+
 // drainAgain is when the next data server may be idle though nothing happens; 0 if none waits.
 func (o *observed) drainAgain(replicas int32) time.Duration {
 	var first time.Duration

@@ -194,6 +194,47 @@ func TestOnVolumesAServerThatHadNothingIsIdleAtOnce(t *testing.T) {
 	}
 }
 
+// spec.drain.servers can ask for what is not done. Then the FileServer does not say that everything is as specified.
+func TestADrainThatIsNotDoneIsACaveat(t *testing.T) {
+	forbidden := func(o *observed) *observed {
+		o.fileServer.Spec.Moves.Copying = v1alpha1.MoveCopyingForbid
+		o.moves.FileServer = o.fileServer
+		return o
+	}
+	a, b := builders.ShareDirectory("ns", "fs", "s", "a", "fs-1"), builders.ShareDirectory("ns", "fs", "s", "b", "fs-1")
+	for name, tc := range map[string]struct {
+		o       *observed
+		servers []string
+		want    string
+	}{
+		"copying is forbidden": {
+			forbidden(onVolumes(a, b)),
+			[]string{"fs-1"},
+			"fs-1 keeps 2 directories (s:a, s:b), because directories move between volumes only with spec.moves.copying: Allow",
+		},
+		"copying is forbidden, and there is one":   {forbidden(onVolumes(a)), []string{"fs-1"}, "fs-1 keeps 1 directory (s:a), because"},
+		"copying is forbidden, and there are none": {forbidden(onVolumes(a)), []string{"fs-2"}, ""},
+		"copying is allowed":                       {onVolumes(a), []string{"fs-1"}, ""},
+		"in Ceph nothing is copied":                {forbidden(inCeph(a)), []string{"fs-1"}, ""},
+		"a data server that there is not":          {onVolumes(), []string{"fs-3", "fs-1"}, "fs-3 is no data server of this FileServer, which has fs-0 to fs-2"},
+		"one of another FileServer":                {inCeph(), []string{"other-0"}, "other-0 is no data server of this FileServer"},
+		"nothing is to be drained":                 {forbidden(onVolumes(a)), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.o.fileServer.Spec.Drain = &v1alpha1.Drain{Servers: tc.servers}
+			notDrained := tc.o.notDrained(3)
+			if got := strings.Join(notDrained, "; "); !strings.HasPrefix(got, tc.want) || (tc.want == "") != (got == "") {
+				t.Fatalf("it says %q, want %q", got, tc.want)
+			}
+			condition := serversCondition(decision{notDrained: notDrained}, []serverReport{{status: v1alpha1.FileServerServerStatus{Name: "fs-0", State: v1alpha1.ServerServing}}}, "")
+			if want := map[bool]string{true: v1alpha1.ReasonReady, false: v1alpha1.ReasonNotDrained}[tc.want == ""]; condition.Reason != want ||
+				condition.Status != metav1.ConditionTrue || !strings.Contains(condition.Message, tc.want) {
+				t.Errorf("%+v", condition)
+			}
+		})
+	}
+}
+
 // A server above that has a directory which can move stays, though the scale-in is refused because of another one.
 func TestAServerIsEmptiedBeforeItGoesThoughTheScaleInIsRefused(t *testing.T) {
 	o := onVolumes(builders.ShareDirectory("ns", "fs", "s", ".", "fs-1"), builders.ShareDirectory("ns", "fs", "s", "a", "fs-2"))

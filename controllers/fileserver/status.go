@@ -167,6 +167,9 @@ func serversCondition(d decision, servers []serverReport, failoverNotAllowed str
 			return conditions.True(conditionType, v1alpha1.ReasonDirectoriesFrozen, serving+"; "+conditions.List(d.frozen, maxPaths)+
 				". It ends by itself when the two data servers reach each other; if the volume of the other one is lost for good, docs/operate/operations.md#directories-that-stay-frozen has the command")
 		}
+		if len(d.notDrained) > 0 { // Who believes that a data server is empty may take its node or its volume away.
+			return conditions.True(conditionType, v1alpha1.ReasonNotDrained, serving+"; spec.drain.servers: "+conditions.List(d.notDrained, maxPaths))
+		}
 		if few != "" {
 			return conditions.True(conditionType, v1alpha1.ReasonServersShareNodes, serving+few)
 		}

@@ -167,6 +167,17 @@ func waits() []mistake {
 			createDirectory(directory)
 			change(fs, func(fs *v1alpha1.FileServer) { fs.Spec.Replicas = 1 })
 		})},
+		{"FileServer: a data server to drain whose directories may not be copied, and one that there is not", summaryFor(server, "training", v1alpha1.ReasonNotDrained, func(namespace string) {
+			servingFileServer(namespace, "training", 2)
+			createDirectory(builders.ShareDirectory(namespace, "training", "unet3d", "train/7", "training-1"))
+			change(exists(&v1alpha1.FileServer{}, namespace, "training"), func(fs *v1alpha1.FileServer) {
+				fs.Spec.Drain = &v1alpha1.Drain{Servers: []string{"training-1", "training-5"}}
+			})
+			Eventually(func() bool {
+				return exists(&internalv1.DataServer{}, namespace, "training-1").RefusesNewDirectories()
+			}, timeout).Should(BeTrue())
+			loadConfigurations(namespace, "training")
+		})},
 		{"FileServer: deleted while shares use it", summaryFor(server, "training", v1alpha1.ReasonInUse, func(namespace string) {
 			shared(namespace, data(namespace).Build())
 			Expect(admin.Delete(ctx, exists(&v1alpha1.FileServer{}, namespace, "training"))).To(Succeed())
