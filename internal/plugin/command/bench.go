@@ -60,6 +60,11 @@ func newBenchRun(o *options) *cobra.Command {
 			if err := one(namespace); err != nil {
 				return err
 			}
+			// The operator waits for a share that does not exist, as it may come. Who types a name wrong would wait without end.
+			var exists fileShare
+			if err := get(command.Context(), c, view.ResourceFileShares, namespace, share, &exists); err != nil {
+				return err
+			}
 			return o.bench(command.Context(), c, namespace, job, &b)
 		},
 	}

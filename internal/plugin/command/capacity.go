@@ -22,6 +22,9 @@ func newCapacity(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(w.FileServers) == 0 && o.output == "" {
+				return noFileServer(w, "capacity")
+			}
 			c, namespace, err := o.connect()
 			if err != nil {
 				return err

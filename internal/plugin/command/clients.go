@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ func newClients(o *options) *cobra.Command {
 		ValidArgsFunction: o.complete(view.ResourceFileServers),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx := command.Context()
-			c, w, err := o.readFileServers(ctx, arguments, view.ResourceFileShares, view.ResourcePods)
+			c, w, err := o.readFileServers(ctx, "clients", arguments, view.ResourceFileShares, view.ResourcePods)
 			if err != nil {
 				return err
 			}
@@ -59,27 +60,40 @@ func newClients(o *options) *cobra.Command {
 	}
 }
 
-// readFileServers reads FileServers, with further kinds of objects: the one that the arguments name, or all. None is an error.
-func (o *options) readFileServers(ctx context.Context, arguments []string, more ...string) (*cluster.Cluster, *view.World, error) {
+// readFileServers reads FileServers, with further kinds of objects: the one that the arguments name, or all. None is an error; what is the command.
+func (o *options) readFileServers(ctx context.Context, what string, arguments []string, more ...string) (*cluster.Cluster, *view.World, error) {
 	c, namespace, err := o.connect()
 	if err != nil {
 		return nil, nil, err
 	}
 	w := o.world(namespace)
-	if err := c.Read(ctx, w, namespace, append([]string{view.ResourceFileServers}, more...)...); err != nil {
-		return nil, nil, err
-	}
 	if len(arguments) == 1 {
-		of, err := parseObject(arguments[0])
-		if err != nil {
+		if err := o.readNamed(ctx, c, w, namespace, arguments[0]); err != nil {
 			return nil, nil, err
 		}
-		w.FileServers = keep(w.FileServers, func(fs *fileServer) bool { return fs.Name == of.name })
+	} else if err := c.Read(ctx, w, namespace, view.ResourceFileServers); err != nil {
+		return nil, nil, err
 	}
 	if len(w.FileServers) == 0 {
-		return nil, nil, fmt.Errorf("no such FileServer in %s that you may read; to list all: kubectl get fileservers -A", cmpNamespace(namespace))
+		return nil, nil, noFileServer(w, what)
 	}
-	return c, w, nil
+	return c, w, c.Read(ctx, w, namespace, more...)
+}
+
+// readNamed reads the FileServer that an argument names.
+func (o *options) readNamed(ctx context.Context, c *cluster.Cluster, w *view.World, namespace, argument string) error {
+	of, err := parseObject(argument)
+	if err != nil {
+		return err
+	}
+	if of.resource != "" && of.resource != view.ResourceFileServers {
+		return usageError("%q is not a FileServer", argument)
+	}
+	if err := one(namespace); err != nil {
+		return err
+	}
+	w.FileServers = make([]fileServer, 1)
+	return get(ctx, c, view.ResourceFileServers, namespace, of.name, &w.FileServers[0])
 }
 
 func cmpNamespace(namespace string) string {
@@ -87,6 +101,20 @@ func cmpNamespace(namespace string) string {
 		return "any namespace"
 	}
 	return "namespace " + namespace
+}
+
+// noFileServer is the error of a command that found none, with what to do.
+func noFileServer(w *view.World, what string) error {
+	switch where := "in namespace " + w.Namespace; {
+	case w.Namespace != "" && w.IsHidden(view.ResourceFileServers, w.Namespace):
+		return fmt.Errorf("you may not list %s %s: ask for Kubernetes' role view there", view.ResourceFileServers, where)
+	case w.IsHidden(view.ResourceFileServers, w.Namespace):
+		return fmt.Errorf("you may not list %s in all namespaces: name one with -n", view.ResourceFileServers)
+	case w.Namespace == "":
+		return errors.New("there is no FileServer in this cluster")
+	default:
+		return fmt.Errorf("there is no FileServer %s; those of other namespaces: kubectl howdah %s -A", where, what)
+	}
 }
 
 // Limits of asking pods: a lost node must not delay the others.

@@ -161,7 +161,7 @@ func readServer(ctx context.Context, c *cluster.Cluster, w *view.World, namespac
 // guess finds the kind of an object by its name.
 func guess(ctx context.Context, c *cluster.Cluster, namespace, name string) (string, error) {
 	w := &view.World{}
-	if err := c.Read(ctx, w, namespace, view.ResourceFileServers, view.ResourceFileShares, view.ResourceSnapshots, view.ResourceSchedules, view.ResourceJobs); err != nil {
+	if err := c.Read(ctx, w, namespace, view.ResourceFileServers, view.ResourceFileShares, view.ResourceSnapshots, view.ResourceSchedules, view.ResourceJobs, view.ResourceDataServers); err != nil {
 		return "", err
 	}
 	var found, names []string
@@ -186,11 +186,20 @@ func guess(ctx context.Context, c *cluster.Cluster, namespace, name string) (str
 			found, names = append(found, view.ResourceJobs), append(names, "mlperfstoragejob/"+name)
 		}
 	}
+	for i := range w.DataServers {
+		if w.DataServers[i].Name == name {
+			found, names = append(found, view.ResourceDataServers), append(names, "dataserver/"+name)
+		}
+	}
 	switch len(found) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", fmt.Errorf("namespace %[2]s has no FileServer, FileShare, snapshot, schedule or MLPerfStorageJob %[1]q; to list all: kubectl get nfs -A", name, namespace)
+		unread := ""
+		if len(w.Hidden) > 0 {
+			unread = " that you may read"
+		}
+		return "", fmt.Errorf("namespace %[2]s has no FileServer, FileShare, snapshot, schedule, MLPerfStorageJob or DataServer %[1]q%[3]s; to list all: kubectl get nfs -A", name, namespace, unread)
 	}
 	return "", usageError("several objects have that name: write %s", strings.Join(names, " or "))
 }

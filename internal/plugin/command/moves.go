@@ -68,8 +68,11 @@ func newMove(o *options) *cobra.Command {
 			if cancel {
 				return o.cancelMove(ctx, c, naming.ServerNamespace(share), server, naming.KeyOf(share), directory)
 			}
+			if err := c.ReadOnly(ctx, w, naming.ServerNamespace(share), fileServerSelector(server), view.ResourceShareDirectories); err != nil {
+				return err
+			}
 			return o.ask(ctx, c, naming.ServerNamespace(share), server, func(fs *v1alpha1.FileServer) view.Moves {
-				return following(follow, fs, view.PlanMove(fs, share, directory, to))
+				return following(follow, fs, view.PlanMove(w, fs, share, directory, to))
 			})
 		},
 	}

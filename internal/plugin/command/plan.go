@@ -114,6 +114,9 @@ func newPlanScale(o *options) *cobra.Command {
 			if of.resource != "" && of.resource != view.ResourceFileServers {
 				return usageError("%q is not a FileServer", arguments[0])
 			}
+			if !command.Flags().Changed("replicas") {
+				return usageError("--replicas is missing: name the number of data servers, for example --replicas 4")
+			}
 			if replicas < 1 || replicas > placement.MaxServers {
 				return usageError("--replicas is %d; it can be 1 to %d", replicas, placement.MaxServers)
 			}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,7 +93,7 @@ func newRoot(o *options) *cobra.Command {
 	flags.StringVarP(&o.output, "output", "o", "", "json or yaml; default: text")
 	flags.StringVar(&o.colour, "color", "auto", "auto (in a terminal, unless NO_COLOR is set), always or never")
 	keepFew(root)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		switch {
 		case o.output != "" && o.output != "json" && o.output != "yaml":
@@ -107,6 +106,7 @@ func newRoot(o *options) *cobra.Command {
 	for _, add := range commands {
 		root.AddCommand(add(o))
 	}
+	namesMistakes(root)
 	return root
 }
 
@@ -131,7 +131,7 @@ func Run(ctx context.Context, root *cobra.Command, errOut io.Writer) int {
 		return CodeWell
 	case errors.As(err, &code):
 		return int(code)
-	case errors.As(err, &wrong), strings.HasPrefix(err.Error(), "unknown command"), strings.Contains(err.Error(), "arg(s), "):
+	case errors.As(err, &wrong):
 		fmt.Fprintf(errOut, "error: %s\n%s --help has examples\n", text.Clean(err.Error()), called.CommandPath())
 		return CodeUsage
 	}

@@ -31,16 +31,25 @@ current-context: x
 
 func TestWrongArgumentsEndWithCodeTwoAndNameTheHelp(t *testing.T) {
 	for message, arguments := range map[string][]string{
-		`unknown command "tidy"`:               {"tidy"},
-		`unknown flag: --colour`:               {"status", "--colour"},
-		`--output is "xml"`:                    {"status", "-o", "xml"},
-		`--color is "purple"`:                  {"status", "--color", "purple"},
-		`accepts 1 arg(s), received 0`:         {"explain"},
-		`"pod/x" does not name an object`:      {"explain", "pod/x"},
-		`"fileserver/x" is not a FileShare`:    {"mount", "fileserver/x"},
-		`--at is "mnt"`:                        {"mount", "x", "--at", "mnt"},
-		`--at is "/my data"`:                   {"mount", "x", "--at", "/my data"},
-		`-A can't be used with the name of an`: {"explain", "fileshare/x", "-A"},
+		`unknown command "tidy"`: {"tidy"},
+		`unknown flag: --colour`: {"status", "--colour"},
+		`--output is "xml"`:      {"status", "-o", "xml"},
+		`--color is "purple"`:    {"status", "--color", "purple"},
+		`OBJECT is missing; write: kubectl howdah explain OBJECT`:                          {"explain"},
+		`SHARE is missing; write: kubectl howdah plan mkdir SHARE [PATH...]`:               {"plan", "mkdir"},
+		`fileshare unet3d: write fileshare/unet3d`:                                         {"explain", "fileshare", "unet3d"},
+		`1 argument is too many; write: kubectl howdah status [FILESERVER]`:                {"status", "a", "b"},
+		`1 argument is too many; write: kubectl howdah support-bundle`:                     {"support-bundle", "x"},
+		`unknown command "stauts" for "kubectl howdah"; did you mean status?`:              {"stauts"},
+		`unknown command "mkdri" for "kubectl howdah plan"; did you mean mkdir?`:           {"plan", "mkdri"},
+		`--replicas is missing: name the number of data servers, for example --replicas 4`: {"plan", "scale", "fs"},
+		`--replicas is "x"; it must be a whole number`:                                     {"plan", "scale", "fs", "--replicas", "x"},
+		`--for is "5"; it must be a time with its unit, for example 30s or 2m`:             {"top", "--for", "5"},
+		`"pod/x" does not name an object`:                                                  {"explain", "pod/x"},
+		`"fileserver/x" is not a FileShare`:                                                {"mount", "fileserver/x"},
+		`--at is "mnt"`:                                                                    {"mount", "x", "--at", "mnt"},
+		`--at is "/my data"`:                                                               {"mount", "x", "--at", "/my data"},
+		`-A can't be used with the name of an`:                                             {"explain", "fileshare/x", "-A"},
 	} {
 		code, out, errOut := run(t, arguments...)
 		if code != CodeUsage || !strings.Contains(errOut, message) || !strings.Contains(errOut, "--help has examples") || out != "" {

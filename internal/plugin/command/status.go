@@ -47,21 +47,10 @@ func (o *options) readStatus(command *cobra.Command, arguments []string) (*view.
 	w := o.world(namespace)
 	selector := ""
 	if len(arguments) == 1 {
-		of, err := parseObject(arguments[0])
-		if err != nil {
+		if err := o.readNamed(ctx, c, w, namespace, arguments[0]); err != nil {
 			return nil, err
 		}
-		if of.resource != "" && of.resource != view.ResourceFileServers {
-			return nil, usageError("%q is not a FileServer", arguments[0])
-		}
-		if err := one(namespace); err != nil {
-			return nil, err
-		}
-		w.FileServers = make([]fileServer, 1)
-		if err := get(ctx, c, view.ResourceFileServers, namespace, of.name, &w.FileServers[0]); err != nil {
-			return nil, err
-		}
-		selector = fileServerSelector(of.name)
+		selector = fileServerSelector(w.FileServers[0].Name)
 	} else if err := c.Read(ctx, w, namespace, view.ResourceFileServers); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func newTop(o *options) *cobra.Command {
 }
 
 func (o *options) top(ctx context.Context, arguments []string, during time.Duration, watch bool) error {
-	c, w, err := o.readFileServers(ctx, arguments)
+	c, w, err := o.readFileServers(ctx, "top", arguments)
 	if err != nil {
 		return err
 	}

@@ -182,6 +182,12 @@ func (e *explainer) conditions(kind string, object *metav1.ObjectMeta, all []met
 }
 
 func (e *explainer) fileServer(fs *v1alpha1.FileServer) {
+	// Without storage there are no pods: then they are not the cause.
+	if storage := condition(fs.Status.Conditions, v1alpha1.FileServerStorageAvailable); storage != nil && storage.Status != metav1.ConditionTrue &&
+		storage.Reason != v1alpha1.ReasonPending && storage.Reason != v1alpha1.ReasonClaimsPending &&
+		!slices.ContainsFunc(fs.Status.Servers, func(s v1alpha1.FileServerServerStatus) bool { return e.w.pod(fs.Namespace, s.Name) != nil }) {
+		e.conditions("FileServer", &fs.ObjectMeta, fs.Status.Conditions, v1alpha1.FileServerStorageAvailable)
+	}
 	if !holds(fs.Status.Conditions, v1alpha1.FileServerStorageAvailable) {
 		for i := range e.w.Claims {
 			claim := &e.w.Claims[i]

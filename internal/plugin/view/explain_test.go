@@ -49,6 +49,16 @@ func TestExplanationsBeginWithTheRootCause(t *testing.T) {
 		Reason: "ProvisioningFailed", Message: `storageclass.storage.k8s.io "fast" not found`, LastTimestamp: ago(10 * time.Second), Count: 4,
 	}}
 
+	classless := wellWorld()
+	fs, classless.Pods, classless.DataServers, classless.Events = &classless.FileServers[0], classless.Pods[:0:0], nil, nil
+	classless.Pods = append(classless.Pods, corev1.Pod{}) // Pods can be read; the namespace servers' are there.
+	for i := range fs.Status.Servers {
+		fs.Status.Servers[i].State = v1alpha1.ServerPending
+	}
+	set(&fs.Status.Conditions, is(v1alpha1.FileServerStorageAvailable, metav1.ConditionUnknown, v1alpha1.ReasonStorageClassNotFound, `there is no StorageClass "fast"`))
+	set(&fs.Status.Conditions, is(v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady, "0 of 3 data servers serve: training-0 is Pending (its pod is not made yet)"))
+	set(&fs.Status.Conditions, is(v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonStorageClassNotFound, `StorageAvailable: there is no StorageClass "fast"`))
+
 	ended := wellWorld()
 	set(&ended.DataServers[0].Status.Conditions, is(v1alpha1.ConditionReady, metav1.ConditionFalse, internalv1.ReasonServerDown, "ganesha was killed by signal SIGSEGV; restarting it"))
 	ended.DataServers[0].Status.LastEnd = ptr.To(endOf(v1alpha1.EndGanesha, "ganesha was killed by signal SIGSEGV", 4*time.Second, 3))
@@ -71,6 +81,7 @@ func TestExplanationsBeginWithTheRootCause(t *testing.T) {
 		"path-conflict":   ExplainFileShare(broken, &broken.FileShares[2]),
 		"file-server":     ExplainFileServer(broken, &broken.FileServers[0]),
 		"namespace":       ExplainFileServer(crashing, &crashing.FileServers[0]),
+		"class":           ExplainFileServer(classless, &classless.FileServers[0]),
 		"claims":          ExplainFileServer(pending, &pending.FileServers[0]),
 		"no-operator":     ExplainFileServer(unseen, &unseen.FileServers[0]),
 		"data-server":     ExplainDataServer(broken, &broken.DataServers[1]),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/utils/ptr"
@@ -229,7 +230,7 @@ func loadsAfter(w *World, fs *v1alpha1.FileServer, targets []placement.Target, m
 }
 
 // PlanMove plans the move of one directory. The operator reports what only it can refuse in an event.
-func PlanMove(fs *v1alpha1.FileServer, share *v1alpha1.FileShare, path, to string) Moves {
+func PlanMove(w *World, fs *v1alpha1.FileServer, share *v1alpha1.FileShare, path, to string) Moves {
 	key := naming.KeyOf(share)
 	moves := Moves{
 		FileServer: fs.Namespace + "/" + fs.Name, Moves: []PlannedMove{{Share: key, Path: path, To: to}},
@@ -250,9 +251,35 @@ func PlanMove(fs *v1alpha1.FileServer, share *v1alpha1.FileShare, path, to strin
 	case path != tree.RootPath && tree.Depth(path) != int(share.Spec.Depth):
 		moves.Refused = fmt.Sprintf("the directories of share %s that have an owner are at depth %d; %q is at depth %d", share.Name, share.Spec.Depth, path, tree.Depth(path))
 	default:
-		moves.Notes = append(moves.Notes, whatHappens(fs))
+		if moves.Refused = pointless(w, fs, share, path, to); moves.Refused == "" {
+			moves.Notes = append(moves.Notes, whatHappens(fs))
+		}
 	}
 	return moves
+}
+
+// pointless tells why a move does nothing: the directory does not exist, or is there already; "" if it does something, or it is not known.
+func pointless(w *World, fs *v1alpha1.FileServer, share *v1alpha1.FileShare, path, to string) string {
+	if w.IsHidden(ResourceShareDirectories, fs.Namespace) {
+		return "" // The operator knows, and refuses with an event.
+	}
+	for _, d := range w.directoriesOf(fs.Namespace, fs.Name, naming.KeyOf(share)) {
+		if d.Spec.Path != path {
+			continue
+		}
+		if owner := d.Spec.DataServerRef.Name; owner != to || d.Spec.Move.ID != "" {
+			return ""
+		}
+		what, argument := strconv.Quote(path), share.Name+"/"+path
+		if path == tree.RootPath {
+			what, argument = "share "+share.Name, share.Name
+		}
+		return fmt.Sprintf("%s is on %s already; to take back a request for another data server: kubectl howdah move %s -n %s --cancel", what, to, argument, share.Namespace)
+	}
+	if path == tree.RootPath {
+		return ""
+	}
+	return fmt.Sprintf("share %s has no directory %q; to list them: kubectl howdah tree %s -n %s", share.Name, path, share.Name, share.Namespace)
 }
 
 // emptied plans the moves away from data servers above a number of replicas, with notes.

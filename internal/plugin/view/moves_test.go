@@ -85,20 +85,20 @@ func TestWhatCanMove(t *testing.T) {
 	fs, unet3d, home := &w.FileServers[0], &w.FileShares[0], &w.FileShares[1]
 	copying := wellWorld().FileServers[0].DeepCopy()
 	copying.Spec.Moves.Copying = v1alpha1.MoveCopyingAllow
-	asked := PlanMove(fs, unet3d, "train/1", "training-2")
+	asked := PlanMove(w, fs, unet3d, "train/1", "training-2")
 	asked.Requested = true
 	golden(t, "move.txt", asked.Text(text.Page{Width: 100}))
-	if whole := PlanMove(fs, home, ".", "training-2"); whole.Refused != "" || whole.Requests()[0].Path != "." {
+	if whole := PlanMove(w, fs, home, ".", "training-2"); whole.Refused != "" || whole.Requests()[0].Path != "." {
 		t.Errorf("%+v", whole)
 	}
 	for want, got := range map[string]Moves{
-		"has no data server \"training-7\"": PlanMove(fs, unet3d, "train/1", "training-7"),
-		"name one":                          PlanMove(fs, unet3d, ".", "training-2"),
-		"moves as a whole":                  PlanMove(fs, home, "a", "training-2"),
-		"are at depth 2":                    PlanMove(fs, unet3d, "train", "training-2"),
-		"spec.moves.copying":                PlanMove(&wellWorld().FileServers[0], unet3d, "train/1", "training-2"),
-		"can't move on volumes":             PlanMove(copying, home, ".", "training-2"),
-		"leave --follow out":                PlanMove(fs, home, ".", "training-2").Follow(fs),
+		"has no data server \"training-7\"": PlanMove(w, fs, unet3d, "train/1", "training-7"),
+		"name one":                          PlanMove(w, fs, unet3d, ".", "training-2"),
+		"moves as a whole":                  PlanMove(w, fs, home, "a", "training-2"),
+		"are at depth 2":                    PlanMove(w, fs, unet3d, "train", "training-2"),
+		"spec.moves.copying":                PlanMove(w, &wellWorld().FileServers[0], unet3d, "train/1", "training-2"),
+		"can't move on volumes":             PlanMove(w, copying, home, ".", "training-2"),
+		"leave --follow out":                PlanMove(w, fs, home, ".", "training-2").Follow(fs),
 	} {
 		if !strings.Contains(got.Refused, want) {
 			t.Errorf("refused %q, want %q", got.Refused, want)

@@ -24,6 +24,8 @@ type FileServer struct {
 	Name      string `json:"name"`
 	// Elsewhere: it could not be read; only shares that refer to it were.
 	Elsewhere bool `json:"elsewhere,omitempty"`
+	// NotRead: it is in a Kubernetes namespace that was not to be read.
+	NotRead bool `json:"notRead,omitempty"`
 	// Missing: it does not exist; shares refer to it.
 	Missing bool `json:"missing,omitempty"`
 	Condition
@@ -286,7 +288,7 @@ func elsewhere(w *World) (servers []FileServer) {
 		fs := FileServer{Namespace: of.namespace, Name: of.server, Condition: Condition{Health: Unseen}}
 		looked := w.Namespace == "" || w.Namespace == of.namespace
 		fs.Missing = looked && !w.IsHidden(ResourceFileServers, of.namespace)
-		fs.Elsewhere = !fs.Missing
+		fs.Elsewhere, fs.NotRead = !fs.Missing, !looked
 		for _, share := range w.sharesOf(of.namespace, of.server) {
 			fs.Shares = append(fs.Shares, newShare(share))
 		}

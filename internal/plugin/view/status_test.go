@@ -23,6 +23,12 @@ func TestStatusIsATree(t *testing.T) {
 	outside.FileServers[0].Status.Servers[1].OutsideAddresses = []string{"lb-1.example.com"}
 	missing := wellWorld()
 	missing.FileServers = nil
+	tenant := &World{Now: now, Namespace: "default", FileShares: foreign.FileShares[len(foreign.FileShares)-1:]}
+	everywhere := &World{Now: now, FileShares: tenant.FileShares, Hidden: []Hidden{{Resource: ResourceFileServers, Right: "list"}}}
+	powerless := &World{Now: now, Namespace: "team-a"}
+	for _, resource := range []string{ResourceFileServers, ResourceFileShares, ResourceDataServers} {
+		powerless.Hidden = append(powerless.Hidden, Hidden{Resource: resource, Namespace: "team-a", Right: "list"})
+	}
 	for name, test := range map[string]struct {
 		world *World
 		page  text.Page
@@ -38,6 +44,9 @@ func TestStatusIsATree(t *testing.T) {
 		"other-namespace": {foreign, text.Page{}, false, false},
 		"outside":         {outside, text.Page{}, false, true},
 		"missing":         {missing, text.Page{}, false, false},
+		"tenant":          {tenant, text.Page{}, false, false},
+		"hidden":          {everywhere, text.Page{}, false, false},
+		"powerless":       {powerless, text.Page{}, false, true},
 		"nothing":         {&World{Now: now}, text.Page{}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,11 @@ const maxUnready = 5
 // Text draws the tree.
 func (s Status) Text(page text.Page, all bool) string {
 	var b strings.Builder
-	if len(s.FileServers) == 0 {
+	none := len(s.FileServers) == 0
+	if none && slices.ContainsFunc(s.Hidden, func(h Hidden) bool { return h.Resource == ResourceFileServers || h.Resource == ResourceFileShares }) {
+		none = false // There may be some.
+	}
+	if none {
 		b.WriteString(page.Paragraph("", "", text.S(text.Plain,
 			"There is no FileServer and no FileShare in this namespace. kubectl howdah status -A shows all namespaces; config/samples has examples to apply.")))
 	}
@@ -29,10 +33,18 @@ func (s Status) Text(page text.Page, all bool) string {
 	return b.String()
 }
 
+// whyElsewhere says why a FileServer that shares refer to is not shown.
+func (fs *FileServer) whyElsewhere() string {
+	if fs.NotRead {
+		return "in another namespace: kubectl howdah status " + fs.Name + " -n " + fs.Namespace
+	}
+	return "not shown: it does not exist, or you may not read it"
+}
+
 func (fs *FileServer) line(all bool) *text.Line {
 	name := text.S(text.Strong, "FileServer "+fs.Namespace+"/"+fs.Name)
 	if fs.Elsewhere {
-		root := text.NewLine(name, text.S(text.Faint, "not shown: it does not exist, or you may not read it; shares that refer to it:"))
+		root := text.NewLine(name, text.S(text.Faint, fs.whyElsewhere()+"; shares that refer to it:"))
 		fs.addShares(root)
 		return root
 	}
@@ -151,7 +163,7 @@ func hiddenText(page text.Page, hidden []Hidden) string {
 	type missing struct{ right, where string }
 	var sentences, others []string
 	var order []missing
-	rights, internal := map[missing][]string{}, false
+	rights, internal, public := map[missing][]string{}, false, false
 	for _, h := range hidden {
 		where := missing{h.Right, "in all namespaces"}
 		if h.Namespace != "" {
@@ -161,7 +173,8 @@ func hiddenText(page text.Page, hidden []Hidden) string {
 			others = append(others, h.Resource+" ("+h.Message+")")
 			continue
 		}
-		internal = internal || strings.HasSuffix(h.Resource, ".internal.howdah.io")
+		isInternal := strings.HasSuffix(h.Resource, ".internal.howdah.io")
+		internal, public = internal || isInternal, public || !isInternal && strings.HasSuffix(h.Resource, ".howdah.io")
 		if rights[where] == nil {
 			order = append(order, where)
 		}
@@ -170,7 +183,12 @@ func hiddenText(page text.Page, hidden []Hidden) string {
 	for _, where := range order {
 		sentences = append(sentences, fmt.Sprintf("you may not %s %s %s", where.right, strings.Join(rights[where], ", "), where.where))
 	}
-	if internal {
+	switch {
+	case public && internal:
+		sentences[len(sentences)-1] += " (Kubernetes' role view allows to read them, and for the internal kinds the ClusterRole howdah-support)"
+	case public:
+		sentences[len(sentences)-1] += " (Kubernetes' role view allows it)"
+	case internal:
 		sentences[len(sentences)-1] += " (the ClusterRole howdah-support allows to read the internal kinds)"
 	}
 	if len(others) > 0 {
