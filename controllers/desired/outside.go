@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -31,6 +32,26 @@ func OutsideServices(fs *v1alpha1.FileServer, replicas int32) []string {
 		names = append(names, naming.OutsideService(naming.DataServer(fs.Name, ordinal)))
 	}
 	return names
+}
+
+// FamiliesQuestion is a Service that shows, in a dry run of its creation, of which families Services can have addresses: Kubernetes fills in all that
+// there are. It has the labels of the Services for clients outside the cluster, because admission policies may ask for them.
+func FamiliesQuestion(fs *v1alpha1.FileServer) *corev1.Service {
+	selector := naming.SelectNamespaceServers(fs.Name)
+	all := maps.Clone(fs.Spec.Network.LoadBalancer.Labels)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, labels(selector))
+	all[v1alpha1.ManagedByLabel] = v1alpha1.ManagedBy
+	policy := corev1.IPFamilyPolicyPreferDualStack
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: fs.Namespace, GenerateName: "families-", Labels: all},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, Selector: selector, IPFamilyPolicy: &policy,
+			Ports: []corev1.ServicePort{{Name: portNFS, Port: v1alpha1.NFSPort, Protocol: corev1.ProtocolTCP}},
+		},
+	}
 }
 
 // OutsideAddresses are the addresses and host names that a load balancer has given to a Service, in its order. One that is

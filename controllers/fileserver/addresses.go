@@ -250,13 +250,12 @@ func hasRestarted(pod *corev1.Pod) bool {
 // that have none yet are missing.
 func (o *observed) outsideAddresses() map[string][]string {
 	addresses := map[string][]string{}
-	balancer := o.fileServer.Spec.Network.LoadBalancer
-	if balancer == nil {
+	if !desired.HasOutside(o.fileServer) {
 		return addresses
 	}
 	for name, service := range o.services {
 		inside, isOutside := strings.CutSuffix(name, naming.OutsideService(""))
-		if !isOutside || service.Spec.Type != corev1.ServiceTypeLoadBalancer || desired.IsOfOtherClass(&service, balancer) {
+		if !isOutside || service.Spec.Type != corev1.ServiceTypeLoadBalancer || o.goesFirst(&service) {
 			continue
 		}
 		if settled, _ := o.settledOutside(inside, &service); len(settled) > 0 {
@@ -309,11 +308,16 @@ func (o *observed) knownOutside(inside string) []string {
 func (o *observed) outsideReplaced(replicas int32) map[string]bool {
 	replaced := map[string]bool{}
 	for _, name := range desired.OutsideServices(o.fileServer, replicas) {
-		if service, ok := o.services[name]; ok && desired.IsOfOtherClass(&service, o.fileServer.Spec.Network.LoadBalancer) {
+		if service, ok := o.services[name]; ok && o.goesFirst(&service) {
 			replaced[name] = true
 		}
 	}
 	return replaced
+}
+
+// goesFirst tells whether an outside Service has to go before it is made again. While none can be made, all of them stay.
+func (o *observed) goesFirst(service *corev1.Service) bool {
+	return len(o.badValues.Outside) == 0 && desired.IsOfOtherClass(service, o.fileServer.Spec.Network.LoadBalancer)
 }
 
 // outsideWaits is what waits for an address: the Services, those of them that have waited too long, and when that changes.

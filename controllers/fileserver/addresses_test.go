@@ -16,6 +16,7 @@ import (
 	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/desired"
+	"github.com/howdah/howdah/internal/admissible"
 	"github.com/howdah/howdah/internal/fleet"
 	"github.com/howdah/howdah/internal/naming"
 	"github.com/howdah/howdah/test/builders"
@@ -47,6 +48,16 @@ func TestOutsideAddressesAreThoseOfServicesThatStay(t *testing.T) {
 		if got, want := o.outsideReplaced(2)["fs-0-outside"], strings.Contains(name, "class"); got != want {
 			t.Errorf("%s: it goes first: %v, want %v", name, got, want)
 		}
+	}
+	// None is made in its place until the specification is corrected.
+	o, _ := world()
+	o.outside(time.Hour, "192.0.2.1", "192.0.2.2", "192.0.2.3")
+	o.fileServer.Spec.Network.LoadBalancer.Class = "example.com/after"
+	o.badValues.Outside = admissible.Families(&v1alpha1.FileServerSpec{Network: v1alpha1.Network{LoadBalancer: &v1alpha1.LoadBalancer{
+		IPFamilyPolicy: corev1.IPFamilyPolicyRequireDualStack,
+	}}}, []corev1.IPFamily{corev1.IPv4Protocol})
+	if got := fmt.Sprint(o.outsideAddresses()["fs-0"], o.outsideReplaced(2)); got != "[192.0.2.2] map[]" {
+		t.Errorf("of another class, and the specification is wrong: %s", got)
 	}
 	o, d := world()
 	o.outside(time.Hour, "192.0.2.1", "192.0.2.2", "192.0.2.3")

@@ -38,6 +38,8 @@ type observed struct {
 	nodes   []corev1.Node
 	// badValues are those of the specification that no pod and no Service can have.
 	badValues admissible.Faults
+	// lacksFamily: one of them is only bad because Services of this cluster have addresses of one family.
+	lacksFamily bool
 	// closedNodes are the nodes that take no pod of a data server now.
 	closedNodes map[string]bool
 	// statefulSet is nil if there is none.
@@ -109,6 +111,7 @@ func (r *Reconciler) observe(ctx context.Context, fs *v1alpha1.FileServer) (*obs
 		}},
 		{"StatefulSets of other FileServers", func() error { return o.readRollouts(ctx, r.Client, &r.turns) }},
 		{"Services", func() error { return o.readServices(ctx, r.Client, in) }},
+		{"the families of Services", func() error { return o.readFamilies(ctx, r.Client, &r.families) }},
 		{"DataServers", func() error { return o.readDataServers(ctx, r.Client, in) }},
 		{"Pods", func() error { return o.readPods(ctx, r.Client, in) }},
 		{"pods that pull an image", func() error { return o.readImages(ctx, r.Client, in) }},

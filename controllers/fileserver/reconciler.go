@@ -92,6 +92,7 @@ type Reconciler struct {
 	keys             keys
 	uncounted        directorymoves.Uncounted
 	turns            turns
+	families         families
 	namespaceServers *namespaceServers
 	foreign          *foreign.Objects
 }
@@ -168,7 +169,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	if err == nil && !paused {
 		result.RequeueAfter = requeue.Soonest(result.RequeueAfter, d.moves.Again(), o.drainAgain(d.input.Replicas), o.refusedAgain(), d.storage.Again,
-			endsAgain(d.ends), rolloutAgainAfter(d.rollout), o.outsideAgain(d.input.Replicas))
+			endsAgain(d.ends), rolloutAgainAfter(d.rollout), o.outsideAgain(d.input.Replicas), o.familiesAgain())
 	}
 	return result, err
 }

@@ -116,6 +116,31 @@ func TestFaultsAreOfTheChildrenThatTheyAreIn(t *testing.T) {
 	}
 }
 
+func TestAFamilyThatTheClusterLacksIsNamed(t *testing.T) {
+	v4, v6 := corev1.IPv4Protocol, corev1.IPv6Protocol
+	refused := func(family string) string {
+		return `spec.network.loadBalancer.ipFamilyPolicy: "RequireDualStack" can't be used: Services of this cluster have ` + family +
+			` addresses only: use PreferDualStack, or have the API server give Services addresses of both families`
+	}
+	for name, tc := range map[string]struct {
+		network  string
+		families []corev1.IPFamily
+		want     string
+	}{
+		"both are needed, one is there":      {"{loadBalancer: {ipFamilyPolicy: RequireDualStack}}", []corev1.IPFamily{v4}, refused("IPv4")},
+		"both are needed, the other is":      {"{loadBalancer: {ipFamilyPolicy: RequireDualStack}}", []corev1.IPFamily{v6}, refused("IPv6")},
+		"both are there":                     {"{loadBalancer: {ipFamilyPolicy: RequireDualStack}}", []corev1.IPFamily{v6, v4}, ""},
+		"what is there is not known":         {"{loadBalancer: {ipFamilyPolicy: RequireDualStack}}", nil, ""},
+		"both are preferred":                 {"{loadBalancer: {ipFamilyPolicy: PreferDualStack}}", []corev1.IPFamily{v4}, ""},
+		"the policy is the API server's own": {"{loadBalancer: {}}", []corev1.IPFamily{v4}, ""},
+		"no Services for clients outside":    {"{}", []corev1.IPFamily{v4}, ""},
+	} {
+		if got := Text(Families(parse[v1alpha1.FileServerSpec](t, "network: "+tc.network), tc.families)); got != tc.want {
+			t.Errorf("%s\ngot  %s\nwant %s", name, got, tc.want)
+		}
+	}
+}
+
 func TestAJobIsCheckedAsAFileServerIs(t *testing.T) {
 	for spec, want := range map[string]string{
 		"placement: {nodeSelector: {disk: ssd}}":                                                      "",

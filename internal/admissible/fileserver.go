@@ -1,9 +1,11 @@
 package admissible
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -39,6 +41,16 @@ func FileServer(spec *v1alpha1.FileServerSpec) Faults {
 		faults.Outside = outside(balancer, path.Child("network", "loadBalancer"))
 	}
 	return faults
+}
+
+// Families finds the values of a FileServer that can't be used where Services can have addresses of these families; none: it is not known.
+func Families(spec *v1alpha1.FileServerSpec, families []corev1.IPFamily) (faults field.ErrorList) {
+	balancer := spec.Network.LoadBalancer
+	if balancer == nil || balancer.IPFamilyPolicy != corev1.IPFamilyPolicyRequireDualStack || len(families) != 1 {
+		return nil
+	}
+	return append(faults, field.Invalid(field.NewPath("spec", "network", "loadBalancer", "ipFamilyPolicy"), balancer.IPFamilyPolicy, fmt.Sprintf(
+		"Services of this cluster have %s addresses only: use PreferDualStack, or have the API server give Services addresses of both families", families[0])))
 }
 
 // Annotations of Services whose values the API server reads (pkg/apis/core/validation, validateService).

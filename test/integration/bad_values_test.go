@@ -24,6 +24,7 @@ import (
 	"github.com/howdah/howdah/controllers/backend/backendapi"
 	"github.com/howdah/howdah/controllers/desired"
 	"github.com/howdah/howdah/internal/admissible"
+	"github.com/howdah/howdah/test/builders"
 )
 
 // admitted reads an object as a user writes it, with the schema's defaults. It must pass the schema.
@@ -276,6 +277,50 @@ var _ = Describe("A FileServer with a value that its pods can't have", func() {
 		Eventually(func() bool {
 			return apierrors.IsNotFound(admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "training-1"}, &internalv1.DataServer{}))
 		}, timeout).Should(BeTrue())
+	})
+
+	It("names the family that Services of this cluster lack, keeps the Services that it has, and goes on with all else", func() {
+		namespace := newNamespace()
+		policy := func(policy corev1.IPFamilyPolicy) func(*v1alpha1.FileServer) {
+			return func(fs *v1alpha1.FileServer) { fs.Spec.Network.LoadBalancer.IPFamilyPolicy = policy }
+		}
+		create(builders.FileServer(namespace, "training").Replicas(1).LoadBalancer(v1alpha1.LoadBalancer{IPFamilyPolicy: corev1.IPFamilyPolicyRequireDualStack}).Build())
+		const lacks = `spec.network.loadBalancer.ipFamilyPolicy: "RequireDualStack" can't be used: Services of this cluster have IPv4 addresses only: use PreferDualStack, or have`
+		Expect(expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec)).To(HavePrefix(lacks))
+		expectCondition(namespace, "training", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonInvalidSpec)
+		runNamespaceServers(namespace, "training")
+		runDataServers(namespace, "training")
+		awaitQuiet(namespace)
+		outside := client.ObjectKey{Namespace: namespace, Name: "training-0-outside"}
+		Expect(apierrors.IsNotFound(admin.Get(ctx, outside, &corev1.Service{}))).To(BeTrue())
+
+		By("having them when it is corrected")
+		fs := exists(&v1alpha1.FileServer{}, namespace, "training")
+		change(fs, policy(corev1.IPFamilyPolicyPreferDualStack))
+		made := exists(&corev1.Service{}, namespace, "training-0-outside")
+		Expect(made.Spec.IPFamilies).To(Equal([]corev1.IPFamily{corev1.IPv4Protocol}))
+		balance(namespace, "training-0-outside", "192.0.2.10")
+		balance(namespace, "training-outside", "192.0.2.9")
+		addresses := func() []string {
+			return exists(&internalv1.DataServer{}, namespace, "training-0").Spec.OutsideAddresses
+		}
+		Eventually(addresses, timeout).Should(Equal([]string{"192.0.2.10"}))
+		expectCondition(namespace, "training", v1alpha1.FileServerOutsideAddressesAvailable, metav1.ConditionTrue, v1alpha1.ReasonReady)
+		Eventually(func() string { return fileServerCondition(namespace, "training", v1alpha1.ConditionReady).Reason }, timeout).ShouldNot(Equal(v1alpha1.ReasonInvalidSpec))
+
+		By("keeping them when it is wrong again, and following the rest of the specification")
+		change(fs, func(fs *v1alpha1.FileServer) {
+			policy(corev1.IPFamilyPolicyRequireDualStack)(fs)
+			fs.Spec.NamespaceServers.Replicas = 3
+		})
+		Expect(expectCondition(namespace, "training", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec)).To(HavePrefix(lacks))
+		Eventually(func() int32 { return *exists(&appsv1.Deployment{}, namespace, "training-namespace").Spec.Replicas }, timeout).Should(Equal(int32(3)))
+		awaitQuiet(namespace)
+		kept := exists(&corev1.Service{}, namespace, "training-0-outside")
+		Expect(kept.UID).To(Equal(made.UID))
+		Expect(kept.Spec).To(Equal(made.Spec))
+		Expect(addresses()).To(Equal([]string{"192.0.2.10"}))
+		Expect(fileServerCondition(namespace, "training", v1alpha1.FileServerOutsideAddressesAvailable).Status).To(Equal(metav1.ConditionTrue))
 	})
 
 	It("keeps its pods' annotations for the container of the pod that pulls an image, too", func() {

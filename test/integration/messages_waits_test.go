@@ -142,6 +142,9 @@ func waits() []mistake {
 		{"FileServer: an annotation of Services that there can't be", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
 			create(parse(namespace, fileServerYAML("training", "size: 1Gi", "replicas: 1", "network: {loadBalancer: {annotations: {metallb.io/address pool: a}}}")))
 		})},
+		{"FileServer: RequireDualStack where Services have IPv4 addresses only", summaryFor(server, "training", v1alpha1.ReasonInvalidSpec, func(namespace string) {
+			create(parse(namespace, fileServerYAML("training", "size: 1Gi", "replicas: 1", "network: {loadBalancer: {ipFamilyPolicy: RequireDualStack}}")))
+		})},
 		{"FileServer: no namespace server runs yet", summaryFor(server, "training", v1alpha1.ReasonNamespaceServersNotReady, func(namespace string) {
 			create(builders.FileServer(namespace, "training").Replicas(1).Build())
 			runDataServers(namespace, "training")
