@@ -140,7 +140,18 @@ func (s *samples) dataServer(o *internalv1.DataServer) {
 		ends = ptr.Deref(o.Status.LastEnd.Count, 0)
 	}
 	s.add(metrics.DataServerEnds, float64(ends), o.Namespace, fileServer, o.Name)
+	s.add(metrics.DirectoriesFrozen, float64(countFrozen(o.Status.Moves)), o.Namespace, fileServer, o.Name)
 	s.add(metrics.DataServerUnreachable, truth(o.Status.Unreachable.SeenBy != ""), o.Namespace, fileServer, o.Name)
+}
+
+// countFrozen counts the directories that stay frozen (reason DirectoriesFrozen of the FileServer, which has them only while all data servers serve).
+func countFrozen(moves []internalv1.MoveReport) (count int) {
+	for i := range moves {
+		if moves[i].State == internalv1.MoveStateOrphaned {
+			count++
+		}
+	}
+	return count
 }
 
 // The states of a share's exports.

@@ -115,6 +115,9 @@ func parts() []client.Object {
 		Status: internalv1.DataServerStatus{
 			NodeName: "node-b", Conditions: []metav1.Condition{condition("Ready", metav1.ConditionTrue)},
 			Unreachable: internalv1.Unreachable{SinceTime: ptr.To(metav1.NewTime(epoch)), SeenBy: "training-namespace-x"},
+			Moves: []internalv1.MoveReport{
+				{ID: "a", State: internalv1.MoveStateOrphaned}, {ID: "b", State: internalv1.MoveStateFrozen}, {ID: "c", State: internalv1.MoveStateOrphaned},
+			},
 		},
 	}
 	waiting := builders.ShareExport("storage", "training", "own", "training-1")

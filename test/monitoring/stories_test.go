@@ -133,6 +133,11 @@ var stories = map[string]story{
 		fires: []series{is("howdah_namespace_directories_unfinished", inFileServer, 3)}, at: "20m", labels: ofFileServer,
 		silent: []series{{"howdah_namespace_directories_unfinished{" + inFileServer + "}", "5x9 0x1 5x9 0x1 5x9 0x1 5x9 0x138"}},
 	},
+	"HowdahDirectoriesFrozen": {
+		fires: []series{is("howdah_file_server_directories_frozen", inDataServer, 2)}, at: "3m", labels: ofDataServer,
+		// Moves that go on, and one that was heard of again.
+		silent: []series{is("howdah_file_server_directories_moving", inFileServer, 2), {"howdah_file_server_directories_frozen{" + inDataServer + "}", "0x20 1x0 0x159"}},
+	},
 	"HowdahMkdirSlow": {fires: mkdirs(60), at: "30m", labels: ofFileServer, silent: mkdirs(1)},
 	"HowdahClientsTurnedAway": {
 		fires: turnedAway(0, 6), at: "20m", labels: ofFileServer, silent: turnedAway(0, 0),
