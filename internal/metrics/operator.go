@@ -30,9 +30,9 @@ var (
 	FileServerDirectories = gauge(Operator, "howdah_file_server_directories",
 		"Directories of shares that a data server owns: their placement.", LabelNamespace, LabelFileServer, LabelDataServer)
 	DirectoriesMoving = gauge(Operator, "howdah_file_server_directories_moving",
-		"Directories that are still to get another data server. Only where all data servers have the same storage.", LabelNamespace, LabelFileServer)
+		"Directories that are still to get another data server.", LabelNamespace, LabelFileServer)
 	DirectoriesMoved = counter(Operator, "howdah_file_server_directories_moved_total",
-		"Directories that got another data server since the FileServer was made. Only where all data servers have the same storage.", LabelNamespace, LabelFileServer)
+		"Directories that got another data server since the FileServer was made.", LabelNamespace, LabelFileServer)
 	DirectoriesFrozen = gauge(Operator, "howdah_file_server_directories_frozen",
 		"Directories that a data server keeps from its clients for moves whose objects were lost, until the other data server of the move is heard of.", LabelNamespace, LabelFileServer, LabelDataServer)
 	DataServerInfo = gauge(Operator, "howdah_file_server_data_server_info",
