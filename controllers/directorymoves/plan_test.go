@@ -123,6 +123,10 @@ func TestPlanMoves(t *testing.T) {
 			}(),
 			settled: true, refused: "spec.moves.copying",
 		},
+		"one of volumes that may be copied leaves out roots of Single shares": {
+			v:       rebalance(onVolumes(owned("s", "a", "fs-0"), owned("s", "b", "fs-0"), owned("s", "c", "fs-0"), owned("t", ".", "fs-0")), "100"),
+			pending: 2, left: "s/a to fs-1, s/b to fs-2", settled: true, rebalanced: "moving 2 directories",
+		},
 		"nothing is to move": {v: inCeph(owned("s", "a", "fs-0"))},
 		"those of a server in maintenance go where placement has them": {
 			v:    inCeph(owned("s", "a", "fs-0"), owned("s", "b", "fs-1"), owned("s", "c", "fs-2"), owned("t", "d", "fs-2")).leave("fs-2"),

@@ -49,16 +49,26 @@ func (a Actions) of(object *unstructured.Unstructured) kindActions {
 	return a[kind.Group+"/"+kind.Kind]
 }
 
-// Offered are the actions that there are for an object as it is; false: it is there, and can't be chosen now.
-func (a Actions) Offered(object *unstructured.Unstructured) (map[string]bool, error) {
+// Offer is an action that there is for an object as it is.
+type Offer struct {
+	// Enabled: it can be chosen now.
+	Enabled bool
+	// Label is what Argo CD's pages show; "": the action's name.
+	Label string
+}
+
+// Offered are the actions that there are for an object as it is.
+func (a Actions) Offered(object *unstructured.Unstructured) (map[string]Offer, error) {
 	table, err := run(a.of(object).Discovery, object, nil)
 	if err != nil {
 		return nil, err
 	}
-	offered := map[string]bool{}
+	offered := map[string]Offer{}
 	table.ForEach(func(name, about lua.LValue) {
 		if about, ok := about.(*lua.LTable); ok {
-			offered[name.String()] = about.RawGetString("disabled") != lua.LTrue
+			offered[name.String()] = Offer{
+				Enabled: about.RawGetString("disabled") != lua.LTrue, Label: lua.LVAsString(about.RawGetString("displayName")),
+			}
 		}
 	})
 	return offered, nil

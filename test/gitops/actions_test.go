@@ -29,6 +29,10 @@ func TestWhatIsOffered(t *testing.T) {
 	paused := map[string]string{v1alpha1.PausedAnnotation: v1alpha1.PausedTrue}
 	asked := builders.FileServer("ns", "fs").Ceph().Build()
 	asked.Annotations = map[string]string{v1alpha1.RebalanceAnnotation: "100"}
+	copying := builders.FileServer("ns", "fs").Build()
+	copying.Spec.Moves.Copying = v1alpha1.MoveCopyingAllow
+	askedToCopy := copying.DeepCopy()
+	askedToCopy.Annotations = map[string]string{v1alpha1.MovesAnnotation: "[]"}
 	pausedShare := builders.FileShare("ns", "s", "fs").Build()
 	pausedShare.Annotations = paused
 	job := func(execution v1alpha1.Execution, ended bool) *unstructured.Unstructured {
@@ -45,7 +49,9 @@ func TestWhatIsOffered(t *testing.T) {
 		object *unstructured.Unstructured
 		want   string // ! before what can't be chosen.
 	}{
-		"on volumes nothing moves":  {object(t, builders.FileServer("ns", "fs").Build(), "FileServer", 1), "!resume pause"},
+		"on volumes nothing moves":  {object(t, builders.FileServer("ns", "fs").Build(), "FileServer", 1), "!move !rebalance !resume pause"},
+		"by a copy it does":         {object(t, copying, "FileServer", 1), "!resume move pause rebalance"},
+		"and one after the other":   {object(t, askedToCopy, "FileServer", 1), "!move !rebalance !resume pause"},
 		"in Ceph it does":           {object(t, builders.FileServer("ns", "fs").Ceph().Build(), "FileServer", 1), "!resume move pause rebalance"},
 		"one thing after the other": {object(t, asked, "FileServer", 1), "!move !rebalance !resume pause"},
 		"a share":                   {object(t, builders.FileShare("ns", "s", "fs").Build(), "FileShare", 1), "!resume pause"},
@@ -62,8 +68,8 @@ func TestWhatIsOffered(t *testing.T) {
 			continue
 		}
 		var got []string
-		for action, isEnabled := range offered {
-			if !isEnabled {
+		for action, offer := range offered {
+			if !offer.Enabled {
 				action = "!" + action
 			}
 			got = append(got, action)
@@ -140,6 +146,40 @@ func TestActionsOfAFileServer(t *testing.T) {
 		if _, err := actions(t).Do(object(t, fs, "FileServer", 1), "move", parameters); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("move with %v: %v, want %q in it", parameters, err, want)
 		}
+	}
+}
+
+// Who runs what can't be, by the CLI for example, gets to know why; the pages show it in the action's place.
+func TestMovesOnVolumesAreRefusedUnlessTheyAreAllowed(t *testing.T) {
+	moved := map[string]string{"share": "unet3d", "path": "train/7", "to": "fs-2"}
+	fs := builders.FileServer("ns", "fs").Build()
+	for action, parameters := range map[string]map[string]string{"move": moved, "rebalance": nil} {
+		const needs = "spec.moves.copying: Allow"
+		if got, err := actions(t).Do(object(t, fs, "FileServer", 1), action, parameters); err == nil || !strings.Contains(err.Error(), needs) {
+			t.Errorf("%s: %v, %v, want %s in it", action, got.Object, err, needs)
+		}
+		offered, err := actions(t).Offered(object(t, fs, "FileServer", 1))
+		if err != nil || !strings.Contains(offered[action].Label, needs) {
+			t.Errorf("%s is shown as %q (%v), want %s in it", action, offered[action].Label, err, needs)
+		}
+	}
+	fs.Spec.Moves.Copying = v1alpha1.MoveCopyingAllow
+	for action, want := range map[string]string{"move": v1alpha1.MovesAnnotation, "rebalance": v1alpha1.RebalanceAnnotation} {
+		got, err := actions(t).Do(object(t, fs, "FileServer", 1), action, moved)
+		if err != nil || got.Object.GetAnnotations()[want] == "" {
+			t.Errorf("%s: %v, %v, want the annotation %s", action, got.Object, err, want)
+		}
+		offered, err := actions(t).Offered(object(t, fs, "FileServer", 1))
+		if err != nil || strings.Contains(offered[action].Label, "needs") {
+			t.Errorf("%s is shown as %q (%v)", action, offered[action].Label, err)
+		}
+	}
+	root := map[string]string{"share": "home", "path": ".", "to": "fs-2"}
+	if got, err := actions(t).Do(object(t, fs, "FileServer", 1), "move", root); err == nil || !strings.Contains(err.Error(), "layout Single can't move on volumes") {
+		t.Errorf("the root of a share: %v, %v", got.Object, err)
+	}
+	if _, err := actions(t).Do(object(t, builders.FileServer("ns", "fs").Ceph().Build(), "FileServer", 1), "move", root); err != nil {
+		t.Errorf("the root of a share in Ceph: %v", err)
 	}
 }
 
