@@ -18,7 +18,8 @@ import (
 	"github.com/howdah/howdah/test/builders"
 )
 
-// restoredWorld has two data servers, each with a volume of its own, and an API whose unfinished ShareDirectories were last written long ago.
+// restoredWorld has two data servers, each with a volume of its own, and an API whose unfinished ShareDirectories were last written long ago. What the
+// leader writes was written by now.
 func restoredWorld(t *testing.T, written time.Duration) (w *world, second *ownertest.Owner) {
 	t.Helper()
 	w = newWorld(t, v1alpha1.LayoutDistributed, true)
@@ -32,12 +33,24 @@ func restoredWorld(t *testing.T, written time.Duration) (w *world, second *owner
 	if err := w.leader.Client.Create(t.Context(), exportOn("fs-1")); err != nil {
 		t.Fatal(err)
 	}
-	at := metav1.NewTime(w.clock.Now().Add(-written))
+	restored := w.clock.Now()
+	backup, now := metav1.NewTime(restored.Add(-written)), map[string]metav1.Time{}
 	w.leader.Client = interceptor.NewClient(w.leader.Client.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 			err := c.Get(ctx, key, o, opts...)
-			o.SetCreationTimestamp(at)
+			at := backup
+			if written, is := now[o.GetName()]; is {
+				at = written
+			}
+			o.SetCreationTimestamp(backup)
 			o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "namespace", Subresource: "status", Time: &at}})
+			return err
+		},
+		SubResourceUpdate: func(ctx context.Context, c client.Client, part string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			err := c.SubResource(part).Update(ctx, o, opts...)
+			if err == nil && w.clock.Now().After(restored) {
+				now[o.GetName()] = metav1.NewTime(w.clock.Now())
+			}
 			return err
 		},
 	})
@@ -52,6 +65,14 @@ func TestWhatHasMovedSinceTheBackupOfAnUnfinishedChangeIsNotMadeAgain(t *testing
 		removing = internalv1.DirectoryRemoving
 		renaming = internalv1.DirectoryRenaming
 	)
+	// onto are the two ShareDirectories of a rename of p/a onto p/b.
+	onto := func() []*internalv1.ShareDirectory {
+		old := left("p/a", removing, func(o *internalv1.ShareDirectory) { o.Status.Replaces = "p/b" })
+		target := left("p/b", removing, func(o *internalv1.ShareDirectory) {
+			o.Status.ReplacedBy = internalv1.DirectoryReplacement{Path: "p/a", Identity: renamedSpec(old).Identity}
+		})
+		return []*internalv1.ShareDirectory{old, target}
+	}
 	neverWritten := func(o *internalv1.ShareDirectory) { o.Status.State = "" }
 	for name, tc := range map[string]struct {
 		directories []*internalv1.ShareDirectory
@@ -66,11 +87,17 @@ func TestWhatHasMovedSinceTheBackupOfAnUnfinishedChangeIsNotMadeAgain(t *testing
 		fails       string
 	}{
 		"a mkdir": {directories: []*internalv1.ShareDirectory{left("p/a", creating)}, onSecond: []string{"a"}, want: []string{"p/a Missing"}},
-		"a mkdir whose state was not written yet":      {directories: []*internalv1.ShareDirectory{left("p/a", creating, neverWritten)}, onSecond: []string{"a"}, want: []string{"p/a Missing"}},
-		"a declared directory":                         {directories: []*internalv1.ShareDirectory{left("p/a", creating, declared, neverWritten)}, onSecond: []string{"a"}, want: []string{"p/a Missing"}},
-		"an rmdir that was refused":                    {directories: []*internalv1.ShareDirectory{left("p/a", removing)}, onSecond: []string{"a"}, want: []string{"p/a Missing"}},
-		"a rename that was made":                       {directories: []*internalv1.ShareDirectory{left("p/b", renaming, from("p/a")), left("p/a", removing)}, onSecond: []string{"b"}, want: []string{"p/b Missing"}},
-		"a rename that was not made":                   {directories: []*internalv1.ShareDirectory{left("p/b", renaming, from("p/a")), left("p/a", removing)}, onSecond: []string{"a"}, want: []string{"p/a Missing"}},
+		"a mkdir whose state was not written yet": {directories: []*internalv1.ShareDirectory{left("p/a", creating, neverWritten)}, onSecond: []string{"a"}, want: []string{"p/a Missing"}},
+		"a declared directory":                    {directories: []*internalv1.ShareDirectory{left("p/a", creating, declared, neverWritten)}, onSecond: []string{"a"}, want: []string{"p/a Missing"}},
+		"an rmdir that was refused":               {directories: []*internalv1.ShareDirectory{left("p/a", removing)}, onSecond: []string{"a"}, want: []string{"p/a Missing"}},
+		"a rename that was made":                  {directories: []*internalv1.ShareDirectory{left("p/b", renaming, from("p/a")), left("p/a", removing)}, onSecond: []string{"b"}, want: []string{"p/b Missing"}},
+		"a rename that was not made":              {directories: []*internalv1.ShareDirectory{left("p/b", renaming, from("p/a")), left("p/a", removing)}, onSecond: []string{"a"}, want: []string{"p/a Missing"}},
+		"a rename onto an empty directory that was refused": {
+			directories: onto(), onFirst: []string{"a"}, onSecond: []string{"b"}, want: []string{"p/a Ready", "p/b Missing"}, wantOnFirst: []string{"a"},
+		},
+		"one whose old name is free by now":            {directories: onto()[1:], onSecond: []string{"b"}, want: []string{"p/b Missing"}},
+		"one whose target is nowhere is undone":        {directories: onto(), onFirst: []string{"a"}, want: []string{"p/a Ready", "p/b Ready"}, wantOnFirst: []string{"a", "b"}},
+		"one whose target may be on another one":       {directories: onto()[1:], away: true, want: []string{"p/b Removing"}, fails: "data server fs-1 does not serve share s"},
 		"one that is nowhere is made, as before":       {directories: []*internalv1.ShareDirectory{left("p/a", creating)}, want: []string{"p/a Ready"}, wantOnFirst: []string{"a"}},
 		"one that is nowhere was removed":              {directories: []*internalv1.ShareDirectory{left("p/a", removing)}},
 		"one that is on its owner is Ready":            {directories: []*internalv1.ShareDirectory{left("p/a", creating)}, onFirst: []string{"a"}, onSecond: []string{"a"}, want: []string{"p/a Ready"}, wantOnFirst: []string{"a"}},
