@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,4 +64,11 @@ func withCertificatesLost(in FileServerInput, template *corev1ac.PodTemplateSpec
 
 func certificateSource(in FileServerInput, generation int32) *corev1ac.SecretVolumeSourceApplyConfiguration {
 	return corev1ac.SecretVolumeSource().WithSecretName(naming.Certificates(in.name(), string(in.FileServer.UID), generation, in.CertificatesLost))
+}
+
+// IsOfAnother tells whether a pod of a data server or a namespace server was made for another FileServer of the name: it mounts that one's certificates.
+func IsOfAnother(pod *corev1.Pod, fs *v1alpha1.FileServer) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
+		return volume.Secret != nil && naming.AreCertificatesOfAnother(fs.Name, string(fs.UID), volume.Secret.SecretName)
+	})
 }

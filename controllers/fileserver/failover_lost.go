@@ -71,7 +71,7 @@ func (o *observed) readAgain(ctx context.Context, live client.Reader) error {
 	if err := live.List(ctx, &list, in, client.MatchingLabels(naming.SelectDataServers(o.fileServer.Name))); err != nil {
 		return fmt.Errorf("the pods: %w", err)
 	}
-	pods := byName(list.Items, func(p *corev1.Pod) string { return p.Name })
+	pods := byName(o.ofThis(list.Items), func(p *corev1.Pod) string { return p.Name })
 	for name, known := range o.dataServers {
 		if known.Status.Unreachable.SeenBy == "" {
 			continue

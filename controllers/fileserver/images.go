@@ -32,8 +32,8 @@ func (o *observed) readImages(ctx context.Context, c client.Reader, in client.In
 		return err
 	}
 	o.images = images{pods: pods.Items, made: map[string]time.Time{}}
-	for i := range deployments.Items {
-		o.images.made[deployments.Items[i].Name] = deployments.Items[i].CreationTimestamp.Time
+	for _, deployment := range withoutLeftovers(deployments.Items, o.fileServer) {
+		o.images.made[deployment.Name] = deployment.CreationTimestamp.Time
 	}
 	return nil
 }

@@ -46,8 +46,9 @@ type observed struct {
 	statefulSet *appsv1.StatefulSet
 	services    map[string]corev1.Service
 	dataServers map[string]internalv1.DataServer
-	// pods are those of the data servers.
+	// pods are those of the data servers; inTheWay has the nodes of an earlier FileServer's pods, by the data servers whose names they have.
 	pods          map[string]corev1.Pod
+	inTheWay      map[string]string
 	namespacePods []corev1.Pod
 	// stewardPods are those of the steward: one, or two while it moves. lostNodePods keep others off lost nodes.
 	stewardPods, lostNodePods []corev1.Pod
@@ -206,7 +207,7 @@ func (o *observed) readSteward(ctx context.Context, c client.Client, live client
 	o.steward = &steward
 	var deployment appsv1.Deployment
 	err = c.Get(ctx, client.ObjectKey{Namespace: steward.Namespace, Name: naming.Steward(steward.Name)}, &deployment)
-	if err == nil {
+	if err == nil && !isLeftover(&deployment, o.fileServer) {
 		o.stewardImage = imageOf(&deployment.Spec.Template.Spec)
 	}
 	return client.IgnoreNotFound(err)
@@ -217,12 +218,12 @@ func (o *observed) readPods(ctx context.Context, c client.Client, in client.InNa
 	if err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.MatchingLabels(naming.SelectDataServers(o.fileServer.Name))); err != nil {
 		return err
 	}
-	o.pods = byName(list.Items, func(p *corev1.Pod) string { return p.Name })
+	o.takePods(list.Items)
 	list = corev1.PodList{}
 	if err := c.List(ctx, &list, in, index.OfFileServer(o.fileServer.Name), client.MatchingLabels(naming.SelectNamespaceServers(o.fileServer.Name))); err != nil {
 		return err
 	}
-	o.namespacePods = list.Items
+	o.namespacePods = o.ofThis(list.Items)
 	slices.SortFunc(o.namespacePods, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	for _, other := range []struct {
 		selector map[string]string

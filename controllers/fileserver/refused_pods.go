@@ -29,7 +29,7 @@ func (o *observed) readDeployments(ctx context.Context, c client.Client) error {
 		if err != nil {
 			return err
 		}
-		if deployment.Labels[v1alpha1.FileServerLabel] == o.fileServer.Name {
+		if deployment.Labels[v1alpha1.FileServerLabel] == o.fileServer.Name && !isLeftover(&deployment, o.fileServer) {
 			*refusal = podrefusal.OfDeployment(&deployment)
 		}
 	}
@@ -43,7 +43,7 @@ func (o *observed) readRefusals(ctx context.Context, live client.Reader) error {
 	}
 	missing := map[string]string{}
 	for ordinal := range *o.statefulSet.Spec.Replicas {
-		if name := naming.DataServer(o.fileServer.Name, ordinal); o.podOf(name) == nil {
+		if name := naming.DataServer(o.fileServer.Name, ordinal); o.podOf(name) == nil && o.earlierWaits(name) == "" {
 			missing[name] = ""
 		}
 	}
@@ -75,8 +75,12 @@ func (o *observed) refusedAgain() time.Duration {
 
 // podWaitsOf is what keeps the pod of a data server from running.
 func (o *observed) podWaitsOf(name string, pod *corev1.Pod) string {
-	if refusal := o.refused[name]; pod == nil && refusal != "" {
-		return refusedText(refusal)
+	switch {
+	case pod != nil:
+	case o.refused[name] != "":
+		return refusedText(o.refused[name])
+	case o.earlierWaits(name) != "":
+		return o.earlierWaits(name)
 	}
 	return podWaits(pod)
 }

@@ -153,7 +153,10 @@ func haveOutdated(ctx context.Context, c client.Reader, set *appsv1.StatefulSet,
 	var pods corev1.PodList
 	err := c.List(ctx, &pods, client.InNamespace(set.Namespace), client.MatchingLabels(naming.SelectDataServers(fileServer)), client.UnsafeDisableDeepCopy)
 	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
-		return pod.DeletionTimestamp == nil && pod.Labels[appsv1.StatefulSetRevisionLabel] != set.Status.UpdateRevision
+		// One of an earlier StatefulSet of the name goes by itself.
+		controller := metav1.GetControllerOf(&pod)
+		isOther := controller != nil && controller.UID != set.UID
+		return pod.DeletionTimestamp == nil && !isOther && pod.Labels[appsv1.StatefulSetRevisionLabel] != set.Status.UpdateRevision
 	}), err
 }
 

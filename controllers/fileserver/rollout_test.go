@@ -481,6 +481,10 @@ func TestAChangeIsTakenBackInOneFileServerAtATime(t *testing.T) {
 		pods[1].DeletionTimestamp, pods[1].Finalizers = &metav1.Time{Time: noon}, []string{"x/y"}
 		return pods
 	}
+	ofEarlier := func(pods []corev1.Pod) []corev1.Pod {
+		pods[1] = controlled(pods[1], "uid-of-an-earlier-set")
+		return pods
+	}
 	for name, tc := range map[string]struct {
 		set    *appsv1.StatefulSet
 		pods   []corev1.Pod
@@ -488,18 +492,19 @@ func TestAChangeIsTakenBackInOneFileServerAtATime(t *testing.T) {
 		// held is what the other FileServer waits for, next is the one with the turn after this one has looked.
 		held, next string
 	}{
-		"half of them have the change":                            {set("b", "old", 1, 2), pods("b", "old", "new"), "", "ns/b", ""},
-		"half of them have the change, and it has the turn":       {set("b", "old", 1, 2), pods("b", "old", "new"), "ns/b", "ns/b", "ns/b"},
-		"the last one is being started":                           {set("b", "old", 2, 1), pods("b", "old", "old"), "ns/b", "ns/b", "ns/b"},
-		"the last one is being started, and the operator is new":  {inTurn(set("b", "old", 2, 1)), pods("b", "old", "old"), "", "ns/b", ""},
-		"the last one is being stopped, and ready until it ends":  {inTurn(set("b", "old", 1, 2)), ending(pods("b", "old", "new")), "", "ns/b", ""},
-		"the last one is being stopped":                           {set("b", "old", 1, 2), ending(pods("b", "old", "new")), "ns/b", "ns/b", "ns/b"},
-		"its first one is to be made, and the operator is new":    {inTurn(set("b", "new", 0, 2)), pods("b", "new", "new"), "", "ns/b", ""},
-		"all serve with what was before, and the operator is new": {inTurn(set("b", "old", 2, 2)), pods("b", "old", "old"), "", "", ""},
-		"all serve with what was before":                          {set("b", "old", 2, 2), pods("b", "old", "old"), "ns/b", "", ""},
-		"nothing was changed, and one is down":                    {set("b", "old", 2, 1), pods("b", "old", "old"), "", "", ""},
-		"nothing was changed, and one is on a lost node":          {set("b", "old", 1, 1), ending(pods("b", "old", "old")), "", "", ""},
-		"the last pod with it is on a lost node":                  {set("b", "old", 1, 1), ending(pods("b", "old", "new")), "", "", ""},
+		"half of them have the change":                             {set("b", "old", 1, 2), pods("b", "old", "new"), "", "ns/b", ""},
+		"half of them have the change, and it has the turn":        {set("b", "old", 1, 2), pods("b", "old", "new"), "ns/b", "ns/b", "ns/b"},
+		"the last one is being started":                            {set("b", "old", 2, 1), pods("b", "old", "old"), "ns/b", "ns/b", "ns/b"},
+		"the last one is being started, and the operator is new":   {inTurn(set("b", "old", 2, 1)), pods("b", "old", "old"), "", "ns/b", ""},
+		"the last one is being stopped, and ready until it ends":   {inTurn(set("b", "old", 1, 2)), ending(pods("b", "old", "new")), "", "ns/b", ""},
+		"the last one is being stopped":                            {set("b", "old", 1, 2), ending(pods("b", "old", "new")), "ns/b", "ns/b", "ns/b"},
+		"its first one is to be made, and the operator is new":     {inTurn(set("b", "new", 0, 2)), pods("b", "new", "new"), "", "ns/b", ""},
+		"all serve with what was before, and the operator is new":  {inTurn(set("b", "old", 2, 2)), pods("b", "old", "old"), "", "", ""},
+		"all serve with what was before":                           {set("b", "old", 2, 2), pods("b", "old", "old"), "ns/b", "", ""},
+		"nothing was changed, and one is down":                     {set("b", "old", 2, 1), pods("b", "old", "old"), "", "", ""},
+		"nothing was changed, and one is on a lost node":           {set("b", "old", 1, 1), ending(pods("b", "old", "old")), "", "", ""},
+		"one of an earlier StatefulSet of the name is there still": {set("b", "old", 1, 2), ofEarlier(pods("b", "old", "new")), "", "", ""},
+		"the last pod with it is on a lost node":                   {set("b", "old", 1, 1), ending(pods("b", "old", "new")), "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects := []client.Object{tc.set, builders.FileServer("ns", "b").Build(), set("a", "new", 0, 2), builders.FileServer("ns", "a").Build()}

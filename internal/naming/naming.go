@@ -108,6 +108,13 @@ func Certificates(fileServer, fileServerUID string, generation, lost int32) stri
 	return name
 }
 
+// AreCertificatesOfAnother tells whether a Secret has certificates for another FileServer of the name. It reads Certificates backwards.
+func AreCertificatesOfAnother(fileServer, fileServerUID, secret string) bool {
+	rest, are := strings.CutPrefix(secret, fileServer+"-certificates-")
+	parts := strings.Split(rest, "-")
+	return are && len(parts) > 1 && parts[1] != shortHash(fileServerUID)[:8]
+}
+
 // DataServerTLSName is the name in a data server's certificate. It has the FileServer's UID, so that it is no other's of its name.
 func DataServerTLSName(fileServerUID, dataServer string) string {
 	return dataServer + "." + fileServerUID + "." + ComponentDataServer + "." + tlsDomain

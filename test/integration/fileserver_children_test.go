@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,10 +91,26 @@ var _ = Describe("A FileServer becomes its children", func() {
 			Expect(server.State).NotTo(Equal(v1alpha1.ServerServing), "the data server of an earlier FileServer")
 		}
 
-		By("removing it, as Kubernetes does")
-		collectGarbage(namespace, earlier.UID)
+		By("removing what had owners, as Kubernetes does, and the pods later")
+		collectOwned(namespace, earlier.UID)
 		Eventually(func() string { return exists(&v1alpha1.FileServer{}, namespace, "again").Status.Address }, timeout).
 			Should(Equal(exists(&corev1.Service{}, namespace, "again").Spec.ClusterIP))
+		exists(&appsv1.StatefulSet{}, namespace, "again")
+		Expect(exists(&corev1.Pod{}, namespace, "again-0").DeletionTimestamp).To(BeNil())
+		Expect(expectCondition(namespace, "again", v1alpha1.FileServerNamespaceServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonNamespaceServersNotReady)).
+			To(HavePrefix("0 of 2 namespace servers are ready"))
+		Expect(expectCondition(namespace, "again", v1alpha1.FileServerServersAvailable, metav1.ConditionFalse, v1alpha1.ReasonServersNotReady)).
+			To(ContainSubstring("again-0 is Pending (its pod is made when the one of an earlier FileServer of this name is gone"))
+		Expect(exists(&v1alpha1.FileServer{}, namespace, "again").Status.Servers).To(ConsistOf(HaveField("NodeName", BeEmpty())))
+		var rooms discoveryv1.EndpointSliceList
+		Expect(admin.List(ctx, &rooms, client.InNamespace(namespace), client.MatchingLabels{discoveryv1.LabelServiceName: "again-0"})).To(Succeed())
+		for _, room := range rooms.Items {
+			Expect(room.Endpoints).To(BeEmpty(), "no client is sent to an earlier FileServer's namespace servers")
+		}
+
+		By("removing the pods")
+		removePods(namespace)
+		runEverything(namespace, "again")
 	})
 
 	It("leaves data servers and exports alone while namespace servers come and go", func() {

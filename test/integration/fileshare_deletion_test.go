@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -436,18 +437,35 @@ func setUnreachable(namespace, server, seenBy string) {
 // collectGarbage plays Kubernetes' garbage collector: what an object that is gone owned goes, and pods with it.
 func collectGarbage(namespace string, owner types.UID) {
 	GinkgoHelper()
+	collectOwned(namespace, owner)
+	removePods(namespace)
+}
+
+// collectOwned is collectGarbage before it comes to the pods, which belong to what went.
+func collectOwned(namespace string, owner types.UID) {
+	GinkgoHelper()
 	for _, list := range []client.ObjectList{
 		&internalv1.DataServerList{}, &appsv1.StatefulSetList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{},
-		&policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &networkingv1.NetworkPolicyList{}, &corev1.PodList{},
+		&policyv1.PodDisruptionBudgetList{}, &rbacv1.RoleList{}, &rbacv1.RoleBindingList{}, &networkingv1.NetworkPolicyList{},
+		&discoveryv1.EndpointSliceList{},
 	} {
 		Expect(admin.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 		Expect(meta.EachListItem(list, func(object runtime.Object) error {
 			dependent := object.(client.Object)
-			_, isPod := object.(*corev1.Pod)
-			if of := metav1.GetControllerOf(dependent); !isPod && (of == nil || of.UID != owner) {
+			if of := metav1.GetControllerOf(dependent); of == nil || of.UID != owner {
 				return nil
 			}
 			return client.IgnoreNotFound(admin.Delete(ctx, dependent, client.GracePeriodSeconds(0)))
 		})).To(Succeed())
+	}
+}
+
+// removePods ends all pods.
+func removePods(namespace string) {
+	GinkgoHelper()
+	var pods corev1.PodList
+	Expect(admin.List(ctx, &pods, client.InNamespace(namespace))).To(Succeed())
+	for i := range pods.Items {
+		Expect(client.IgnoreNotFound(admin.Delete(ctx, &pods.Items[i], client.GracePeriodSeconds(0)))).To(Succeed())
 	}
 }
