@@ -38,8 +38,8 @@ func waitingRoomSlice(in FileServerInput, ordinal int32) *discoveryv1ac.Endpoint
 	return waitingRoom(in, server, server, Family(service))
 }
 
-// waitingRoom is the slice of a data server's Service with the waiting rooms of a family; nil if there is none. While a pod
-// starts that holds its clients' connections, it has the pod instead.
+// waitingRoom is the slice of a data server's Service with the waiting rooms of a family; nil if there is none. While a pod at an
+// address of its node starts that holds its clients' connections, it has that instead.
 //
 // Its endpoints have no node. A Service with externalTrafficPolicy Local therefore leads no client there that comes from outside,
 // and a load balancer that looks for nodes with endpoints does not take a namespace server's node for the data server's.
@@ -148,12 +148,13 @@ func NodeAddressSlices(in FileServerInput) (slices []*discoveryv1ac.EndpointSlic
 }
 
 // NodeAddressSlice leads clients of a data server's Service to the address of its node, as Kubernetes' own slice does to a pod's: while the
-// pod is ready, and while it ends, if nothing else is ready. Metrics stay at the pod's address, which every scraper reaches.
+// pod is ready, and while it ends, if nothing else is ready. One that is not ready is left out: kube-proxy would take that for the word on its address, and not
+// lead to it either while it is in the other slice because it starts. Metrics stay at the pod's address, which every scraper reaches.
 func NodeAddressSlice(fs *v1alpha1.FileServer, server string, family discoveryv1.AddressType, at NodeEndpoint) *discoveryv1ac.EndpointSliceApplyConfiguration {
 	slice := discoveryv1ac.EndpointSlice(naming.NodeAddress(server, family == discoveryv1.AddressTypeIPv6), fs.Namespace).
 		WithLabels(sliceLabels(fs, server, server)).
 		WithAddressType(family)
-	if !at.Address.IsValid() {
+	if !at.Address.IsValid() || !at.IsServing && at.Pod.DeletionTimestamp == nil {
 		return slice
 	}
 	isEnding := at.Pod.DeletionTimestamp != nil

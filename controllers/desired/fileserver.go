@@ -55,7 +55,7 @@ type FileServerInput struct {
 	AddressesIn []netip.Prefix
 	// NodeEndpoints are the data servers whose Services lead to addresses of nodes, and to which.
 	NodeEndpoints map[string]NodeEndpoint
-	// Starting are, by data server, the addresses of pods that do not serve yet, and hold their clients' connections until they do.
+	// Starting are, by data server, the addresses of nodes at which pods do not serve yet, and hold their clients' connections until they do.
 	Starting map[string]netip.AddrPort
 	// CertificatesLost is how often the certificates of this FileServer were lost and replaced.
 	CertificatesLost int32

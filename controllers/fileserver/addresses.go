@@ -17,7 +17,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	internalv1 "github.com/howdah/howdah/api/internalapi/v1alpha1"
 	"github.com/howdah/howdah/api/v1alpha1"
 	"github.com/howdah/howdah/controllers/apply"
 	"github.com/howdah/howdah/controllers/conditions"
@@ -92,9 +91,10 @@ func (o *observed) nearClients() map[string]desired.Near {
 }
 
 // waitingRooms are the addresses of the namespace servers' pods that are ready, sorted, or if none is, of those that run: a waiting room
-// is open as soon as the program runs.
-func (o *observed) waitingRooms() []netip.Addr {
-	var ready, running []netip.Addr
+// is open as soon as the program runs. Pods on lost nodes are ready as far as the API knows, and nothing answers there: a connection that is led to one
+// stays with it until its client gives it up. They count only if there are no others.
+func (o *observed) waitingRooms(lostNodes []string) []netip.Addr {
+	var ready, readyOnLost, running []netip.Addr
 	for i := range o.namespacePods {
 		pod := &o.namespacePods[i]
 		if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
@@ -106,13 +106,19 @@ func (o *observed) waitingRooms() []netip.Addr {
 				continue // The API takes no others in an EndpointSlice (loopback, link-local), and the whole pass would fail.
 			}
 			running = append(running, address)
-			if podReady(pod) {
+			switch {
+			case !podReady(pod):
+			case slices.Contains(lostNodes, pod.Spec.NodeName):
+				readyOnLost = append(readyOnLost, address)
+			default:
 				ready = append(ready, address)
 			}
 		}
 	}
-	if len(ready) == 0 {
-		ready = running
+	for _, others := range [][]netip.Addr{readyOnLost, running} {
+		if len(ready) == 0 {
+			ready = others
+		}
 	}
 	slices.SortFunc(ready, netip.Addr.Compare)
 	return slices.Compact(ready)
@@ -121,33 +127,24 @@ func (o *observed) waitingRooms() []netip.Addr {
 // starting are, by data server, the addresses of pods that start and hold ganesha's port already: who connects there waits in the kernel, and is
 // served as soon as ganesha is up. The kubelet says that such a pod is ready a second or two later: it looks once a second which containers have
 // started, and asks then.
+//
+// They are only those at an address of a node. The pod's own address is in Kubernetes' slice as soon as the kubelet has reported it, as an endpoint that
+// does not serve; of two endpoints with one address kube-proxy takes that one, and with no other it refuses all connections
+// (docs/design/2026-11-29-refused-while-starting.md).
 func (o *observed) starting(replicas int32) map[string]netip.AddrPort {
 	found := map[string]netip.AddrPort{}
 	for ordinal := range replicas {
 		name := naming.DataServer(o.fileServer.Name, ordinal)
 		pod, dataServer := o.podOf(name), o.dataServers[name]
-		if pod == nil || pod.DeletionTimestamp != nil || podReady(pod) || hasRestarted(pod) || !o.isNodeReady(pod.Spec.NodeName) || dataServer.Status.PodUID != string(pod.UID) || !dataServer.HoldsPort() {
+		if pod == nil || !desired.IsOnNodeAddress(pod) || pod.DeletionTimestamp != nil || podReady(pod) || hasRestarted(pod) || !o.isNodeReady(pod.Spec.NodeName) ||
+			dataServer.Status.PodUID != string(pod.UID) || !dataServer.HoldsPort() {
 			continue
 		}
-		address := podAddress(pod, &dataServer)
-		if desired.IsOnNodeAddress(pod) {
-			address = o.nodeEndpointOf(name).Address
-		}
-		if address.IsValid() {
+		if address := o.nodeEndpointOf(name).Address; address.IsValid() {
 			found[name] = netip.AddrPortFrom(address, uint16(naming.DataServerPorts(dataServer.Status.FirstPort).NFS))
 		}
 	}
 	return found
-}
-
-// podAddress is that which a data server reports of its pod; invalid if the pod doesn't have it. The kubelet reports the addresses later; the
-// report of a data server is not to lead its clients to another's pod then.
-func podAddress(pod *corev1.Pod, dataServer *internalv1.DataServer) netip.Addr {
-	address, err := netip.ParseAddr(dataServer.Status.PodIP)
-	if err != nil || !address.IsGlobalUnicast() || len(pod.Status.PodIPs) > 0 && !slices.Contains(pod.Status.PodIPs, corev1.PodIP{IP: dataServer.Status.PodIP}) {
-		return netip.Addr{}
-	}
-	return address
 }
 
 // addressesIn are the networks of spec.network.hostNetwork.addressesIn. If none of them has the family of the Services, which lead to no other,

@@ -156,6 +156,8 @@ func TestClientsWaitWithTheNamespaceServersThatAreReadyOrAtLeastRun(t *testing.T
 	now := metav1.Now()
 	going := *ready.DeepCopy()
 	going.DeletionTimestamp = &now
+	lost := pod(corev1.PodRunning, corev1.ConditionTrue, "10.0.0.5")
+	lost.Spec.NodeName = "lost"
 	for name, tc := range map[string]struct {
 		pods []corev1.Pod
 		want string
@@ -169,14 +171,16 @@ func TestClientsWaitWithTheNamespaceServersThatAreReadyOrAtLeastRun(t *testing.T
 		"one has a pod that is not reachable": {[]corev1.Pod{pod(corev1.PodRunning, corev1.ConditionTrue, "node-a")}, "[]"},
 		"one has what the API does not take":  {[]corev1.Pod{pod(corev1.PodRunning, corev1.ConditionTrue, "127.0.0.1", "fe80::1", "10.0.0.4")}, "[10.0.0.4]"},
 		"two have one address, for a moment":  {[]corev1.Pod{ready, ready}, "[10.0.0.9 fd00::9]"},
+		"one is on a lost node":               {[]corev1.Pod{lost, ready}, "[10.0.0.9 fd00::9]"},
+		"one is on a lost node, another goes": {[]corev1.Pod{lost, going}, "[10.0.0.5]"},
 	} {
-		if got := fmt.Sprint((&observed{namespacePods: tc.pods}).waitingRooms()); got != tc.want {
+		if got := fmt.Sprint((&observed{namespacePods: tc.pods}).waitingRooms([]string{"lost"})); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
 }
 
-func TestClientsWaitAtAPodThatStartsAndHoldsItsPort(t *testing.T) {
+func TestClientsWaitAtAPodOnANodeAddressThatStartsAndHoldsItsPort(t *testing.T) {
 	report := func(status metav1.ConditionStatus, reason string) func(*internalv1.DataServer, *corev1.Pod) {
 		return func(s *internalv1.DataServer, _ *corev1.Pod) {
 			s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: status, Reason: reason}}
@@ -185,36 +189,31 @@ func TestClientsWaitAtAPodThatStartsAndHoldsItsPort(t *testing.T) {
 	ofPod := func(change func(*corev1.Pod)) func(*internalv1.DataServer, *corev1.Pod) {
 		return func(_ *internalv1.DataServer, p *corev1.Pod) { change(p) }
 	}
+	const there = "map[fs-0:10.20.0.11:20490]"
 	for name, tc := range map[string]struct {
 		change func(*internalv1.DataServer, *corev1.Pod)
 		want   string
 	}{
-		"it starts":                           {report(metav1.ConditionFalse, internalv1.ReasonStarting), "map[fs-0:10.1.0.1:2049]"},
-		"it serves, and the kubelet is late":  {report(metav1.ConditionTrue, v1alpha1.ReasonReady), "map[fs-0:10.1.0.1:2049]"},
-		"its ports are those of its node":     {func(s *internalv1.DataServer, _ *corev1.Pod) { s.Status.FirstPort = 20500 }, "map[fs-0:10.1.0.1:20500]"},
+		"it starts":                           {report(metav1.ConditionFalse, internalv1.ReasonStarting), there},
+		"it serves, and the kubelet is late":  {report(metav1.ConditionTrue, v1alpha1.ReasonReady), there},
+		"the kubelet has reported no address": {ofPod(func(p *corev1.Pod) { p.Status.PodIPs = nil }), there},
 		"a port is taken":                     {report(metav1.ConditionFalse, internalv1.ReasonPortTaken), "map[]"},
 		"it stops":                            {report(metav1.ConditionFalse, internalv1.ReasonStopping), "map[]"},
 		"its volume is refused":               {report(metav1.ConditionFalse, internalv1.ReasonVolumeRefused), "map[]"},
 		"the pod before has reported":         {func(s *internalv1.DataServer, _ *corev1.Pod) { s.Status.PodUID = "uid-0" }, "map[]"},
-		"the address is another's":            {ofPod(func(p *corev1.Pod) { p.Status.PodIPs = []corev1.PodIP{{IP: "10.1.0.2"}} }), "map[]"},
-		"the kubelet has reported no address": {ofPod(func(p *corev1.Pod) { p.Status.PodIPs = nil }), "map[fs-0:10.1.0.1:2049]"},
-		"the API takes no such address":       {func(s *internalv1.DataServer, p *corev1.Pod) { s.Status.PodIP, p.Status.PodIPs = "127.0.0.1", nil }, "map[]"},
 		"it is ready":                         {ofPod(func(p *corev1.Pod) { p.Status.Conditions = pod(corev1.PodRunning, true).Status.Conditions }), "map[]"},
 		"it is being deleted":                 {ofPod(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }), "map[]"},
 		"its container was started again":     {ofPod(func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}} }), "map[]"},
 		"its container has ended": {ofPod(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}
 		}), "map[]"},
-		"it is reached at its node's second address": {func(s *internalv1.DataServer, p *corev1.Pod) {
-			*p = *onNodeAddress("uid-1", false)
-			s.Status.FirstPort, s.Status.NetworkAddresses = 20490, []string{"10.20.0.11"}
-		}, "map[fs-0:10.20.0.11:20490]"},
-		"its second address is not known": {func(_ *internalv1.DataServer, p *corev1.Pod) { *p = *onNodeAddress("uid-1", false) }, "map[]"},
-		"its node is lost":                {ofPod(func(p *corev1.Pod) { p.Spec.NodeName = "node-b" }), "map[]"},
+		"it is reached at its own address": {ofPod(func(p *corev1.Pod) { p.Spec.Containers = nil }), "map[]"},
+		"the node's address is not known":  {func(s *internalv1.DataServer, _ *corev1.Pod) { s.Status.NetworkAddresses = nil }, "map[]"},
+		"the API takes no such address":    {func(s *internalv1.DataServer, _ *corev1.Pod) { s.Status.NetworkAddresses = []string{"127.0.0.1"} }, "map[]"},
+		"its node is lost":                 {ofPod(func(p *corev1.Pod) { p.Spec.NodeName = "node-b" }), "map[]"},
 	} {
-		server := internalv1.DataServer{Status: internalv1.DataServerStatus{PodIP: "10.1.0.1", PodUID: "uid-1"}}
-		starting := *pod(corev1.PodRunning, false)
-		starting.UID, starting.Spec.NodeName, starting.Status.PodIPs = "uid-1", "node-a", []corev1.PodIP{{IP: "10.1.0.1"}}
+		server := internalv1.DataServer{Status: internalv1.DataServerStatus{PodIP: "10.1.0.1", PodUID: "uid-1", FirstPort: 20490, NetworkAddresses: []string{"10.20.0.11"}}}
+		starting := *onNodeAddress("uid-1", false)
 		report(metav1.ConditionFalse, internalv1.ReasonStarting)(&server, &starting)
 		tc.change(&server, &starting)
 		o, _ := world()

@@ -90,7 +90,7 @@ func decide(o *observed, images desired.Images) decision {
 		ToBeIdle:     o.toBeIdle(replicas),
 		Storage:      d.storage.Servers,
 		Addresses:    o.addresses(),
-		WaitingRooms: o.waitingRooms(),
+		WaitingRooms: o.waitingRooms(d.failover.KeepOff),
 		Starting:     o.starting(replicas),
 
 		AddressesIn:   addressesIn,

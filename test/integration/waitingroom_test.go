@@ -66,25 +66,19 @@ var _ = Describe("The Services of data servers", func() {
 		Expect(admin.Status().Update(ctx, pod)).To(Succeed())
 		lead("10.2.0.2")
 
-		By("being a pod that starts and holds the port, until the kubelet says that it is ready")
+		By("staying there for a pod that starts and holds the port, whose own address kube-proxy does not take until the kubelet says that it is ready")
 		changeNode("node-b", boot("boot-1-node-b"))
 		startDataServers(namespace, "training")
 		waiting := exists(&corev1.Pod{}, namespace, "training-1")
-		readiness := func(status corev1.ConditionStatus) {
-			waiting.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
-			Expect(admin.Status().Update(ctx, waiting)).To(Succeed())
-		}
-		readiness(corev1.ConditionFalse)
+		waiting.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+		Expect(admin.Status().Update(ctx, waiting)).To(Succeed())
 		starting := exists(&internalv1.DataServer{}, namespace, "training-1")
 		starting.Status = internalv1.DataServerStatus{PodIP: waiting.Status.PodIP, PodUID: string(waiting.UID), Conditions: []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: internalv1.ReasonStarting, LastTransitionTime: metav1.Now(),
 		}}}
 		Expect(admin.Status().Update(ctx, starting)).To(Succeed())
-		Eventually(rooms, timeout).WithArguments("training-1").Should(Equal([]string{waiting.Status.PodIP}))
-		Expect(*exists(&discoveryv1.EndpointSlice{}, namespace, slice.Name).Ports[0].Port).To(BeEquivalentTo(v1alpha1.NFSPort))
-		Expect(rooms("training-0")).To(Equal([]string{"10.2.0.2"}))
-		readiness(corev1.ConditionTrue)
-		lead("10.2.0.2")
+		Eventually(func() v1alpha1.ServerState { return serverStatus(namespace, "training-1").State }, timeout).Should(Equal(v1alpha1.ServerStarting))
+		Consistently(rooms, "1s", "100ms").WithArguments("training-1").Should(Equal([]string{"10.2.0.2"}))
 
 		By("being restored when it is changed or deleted")
 		change(slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.66.6.6"} })
