@@ -64,6 +64,10 @@ bench-claims: packages ##+ 500 claims of a StorageClass at once: the time, and t
 bench-ceph: packages ##+ Ceph through Howdah beside ceph-fuse and a plain ganesha: speed, CPU per GB, memory
 	hack/bench-ceph.sh
 
+.PHONY: bench-failover
+bench-failover: packages ##+ A lost node's data server on a Ceph of processes: what its clients wait, and where it goes
+	hack/bench-failover.sh
+
 .PHONY: bench-hostile
 bench-hostile: ##+ What hostile clients can do to others: the longest stall and the memory, for each attack
 	hack/bench-hostile.sh

@@ -30,13 +30,13 @@ testrun=$(hack/tools/build.sh testrun) || exit 1
 # dashboards and of the chart, which need promtool, helm and kustomize, and those that run the real ganesha.
 integration_packages() {
   go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
-    awk '$1 !~ "/test/(e2e|kernels)$" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ || $1 ~ "/(test/(chart|hostile|monitoring)|internal/dataserver)$" {print $1}'
+    awk '$1 !~ "/test/(e2e|failover|kernels)$" && / sigs.k8s.io\/controller-runtime\/pkg\/envtest( |$)/ || $1 ~ "/(test/(chart|hostile|monitoring)|internal/dataserver)$" {print $1}'
 }
 longest_first() {
   awk '{rank = /\/test\/integration$/ ? 1 : /\/internal\/dataserver$/ ? 2 : /\/test\/hostile$/ ? 4 : 3; print rank, $0}' | sort -s -k1,1 | cut -d' ' -f2
 }
 unit_packages() {
-  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /test/e2e -e /test/kernels -e /test/ceph -e /test/argocd -e /test/plugin |
+  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -v -e /test/e2e -e /test/failover -e /test/kernels -e /test/ceph -e /test/argocd -e /test/plugin |
     grep -vxFf <(integration_packages; echo none)
 }
 

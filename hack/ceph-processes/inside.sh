@@ -120,6 +120,12 @@ as_json() {
 for entry in "${tests[@]}"; do
   package=${entry%%=*}
   name=$(basename "$package").test
+  if [ "$package" = test/failover ]; then
+    # It makes nodes and pods, so it is in no root of a pod; its programs are in the environment already.
+    export TMPDIR=$scratch HOWDAH_FAILOVER_SCRATCH=$scratch HOWDAH_GANESHA_ROOT=$server HOWDAH_CEPH_ETC=$scratch/etc HOWDAH_CEPH_MOUNTED=$scratch/fuse/root$mounted
+    (cd "$package" && exec "$scratch/$name" -test.count=1 -test.timeout=0 "-test.run=${entry#*=}" "$@" -test.v) || failed=1
+    continue
+  fi
   cp "$scratch/$name" "$scratch/server/root/run/$name"
   # Tests that start ganesha as that user are root, which sees all files.
   as=()

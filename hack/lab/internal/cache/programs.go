@@ -34,7 +34,7 @@ func (c *Cache) Assets() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kubectl", "etcd"} {
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubectl", "etcd"} {
 		if err := relink("../bin/"+name, filepath.Join(dir, name)); err != nil {
 			return "", err
 		}
