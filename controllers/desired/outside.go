@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -152,9 +153,8 @@ func outsideService(in FileServerInput, inside string, own, selector map[string]
 	if balancer.Class != "" {
 		spec.WithLoadBalancerClass(balancer.Class)
 	}
-	if balancer.IPFamilyPolicy != "" {
-		spec.WithIPFamilyPolicy(balancer.IPFamilyPolicy)
-	}
+	// The API server keeps the policy that a Service has if it is left out.
+	spec.WithIPFamilyPolicy(cmp.Or(balancer.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack))
 	service := corev1ac.Service(naming.OutsideService(inside), in.namespace()).WithLabels(meta).WithSpec(spec)
 	if len(balancer.Annotations) > 0 {
 		service.WithAnnotations(balancer.Annotations)

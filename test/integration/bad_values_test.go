@@ -321,6 +321,13 @@ var _ = Describe("A FileServer with a value that its pods can't have", func() {
 		Expect(kept.Spec).To(Equal(made.Spec))
 		Expect(addresses()).To(Equal([]string{"192.0.2.10"}))
 		Expect(fileServerCondition(namespace, "training", v1alpha1.FileServerOutsideAddressesAvailable).Status).To(Equal(metav1.ConditionTrue))
+
+		By("leaving the policy out: the API server would keep the one before")
+		change(fs, policy(""))
+		Eventually(func() *corev1.IPFamilyPolicy {
+			return exists(&corev1.Service{}, namespace, "training-0-outside").Spec.IPFamilyPolicy
+		}, timeout).
+			Should(HaveValue(Equal(corev1.IPFamilyPolicySingleStack)))
 	})
 
 	It("keeps its pods' annotations for the container of the pod that pulls an image, too", func() {
