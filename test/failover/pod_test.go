@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
@@ -210,10 +211,22 @@ func (p *pod) report(ctx context.Context) {
 		}},
 	}
 	p.mu.Unlock()
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.object.UID}, "status": status})
+	patch, err := statusPatch(p.object.UID, &status)
 	if err == nil {
 		_, _ = p.node.w.kube.CoreV1().Pods(p.object.Namespace).Patch(ctx, p.object.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 	}
+}
+
+// statusPatch is a strategic merge patch. Addresses would be added to those that a pod had before its node booted, where clients would be led to.
+func statusPatch(uid types.UID, status *corev1.PodStatus) ([]byte, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range []string{"podIPs", "hostIPs"} {
+		fields[list] = append([]any{map[string]any{"$patch": "replace"}}, fields[list].([]any)...)
+	}
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": fields})
 }
 
 // probe asks the pod whether it is ready, from its node, as its specification wants it.

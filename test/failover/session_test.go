@@ -33,6 +33,13 @@ type (
 	results    = []nfsv4.NfsResop4
 )
 
+// silence is how Linux finds out that the other side is gone (xs_tcp_set_socket_timeouts): after a lease without an acknowledgment, or if nothing is to be
+// acknowledged, as the server has the request and does not answer, after a lease without a packet and another one for a probe.
+var silence = map[int]int{
+	unix.TCP_USER_TIMEOUT: int(lease.Milliseconds()),
+	unix.TCP_KEEPIDLE:     int(lease.Seconds()), unix.TCP_KEEPINTVL: int(lease.Seconds()), unix.TCP_KEEPCNT: 1,
+}
+
 // session is one of an NFSv4.1 client with a data server, and its connection, with one request at a time.
 type session struct {
 	connect    func(context.Context) (net.Conn, error)
@@ -73,7 +80,9 @@ func (s *session) link(ctx context.Context) (net.Conn, error) {
 	raw, err := connection.(*net.TCPConn).SyscallConn()
 	if err == nil {
 		failure := raw.Control(func(fd uintptr) {
-			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(lease.Milliseconds()))
+			for option, value := range silence {
+				err = errors.Join(err, unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, option, value))
+			}
 		})
 		if err == nil {
 			err = failure
