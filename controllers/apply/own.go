@@ -16,12 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// Status writes the status of after as one merge patch against before, which must be the object as it was read. Nothing
-// is sent if the statuses are equal. The patch has before's resourceVersion: on a conflict the object has changed, and
-// the pass must be repeated (return the error; the controller requeues). after gets the new resourceVersion.
+// writeStatus is Statuses.Write without its memory.
 //
 // Specifications can be large (a share's access rules have up to 90 KiB), so they are neither compared nor sent back.
-func Status(ctx context.Context, c client.Client, before, after client.Object) error {
+func writeStatus(ctx context.Context, c client.Client, before, after client.Object) error {
 	was, is := onlyStatus(before), onlyStatus(after)
 	if equality.Semantic.DeepEqual(was, is) {
 		return nil

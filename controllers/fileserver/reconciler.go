@@ -95,6 +95,7 @@ type Reconciler struct {
 	families         families
 	namespaceServers *namespaceServers
 	foreign          *foreign.Objects
+	statuses         apply.Statuses
 }
 
 // Reconcile is one pass over a FileServer.
@@ -152,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	applied = errors.Join(applied, led)
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())
-	written := apply.Status(ctx, r.Client, &fs, after)
+	written := r.statuses.Write(ctx, r.Client, &fs, after)
 	if written == nil {
 		r.uncounted.Forget(request.NamespacedName)
 		o.recordEnds(r.Events, d.ends)

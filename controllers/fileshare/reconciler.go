@@ -40,6 +40,7 @@ type Reconciler struct {
 	ledger   ledger
 	removals removals
 	digests  digests
+	statuses apply.Statuses
 }
 
 // +kubebuilder:rbac:groups=howdah.io,resources=fileshares,verbs=get;list;watch;patch
@@ -146,7 +147,7 @@ func (r *Reconciler) report(ctx context.Context, o *observed, status v1alpha1.Fi
 	after := *o.share
 	after.Status = status
 	conditions.SetPaused(&after.Status.Conditions, o.share, o.now)
-	if err := apply.Status(ctx, r.Client, o.share, &after); err != nil {
+	if err := r.statuses.Write(ctx, r.Client, o.share, &after); err != nil {
 		return err
 	}
 	apply.Tell(r.Events, &after, o.share.Status.Conditions, status.Conditions)

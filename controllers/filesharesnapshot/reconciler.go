@@ -31,6 +31,7 @@ type Reconciler struct {
 	Events events.EventRecorder
 	// WatchNamespaces are the Kubernetes namespaces that the operator watches; none means all.
 	WatchNamespaces watched.Namespaces
+	statuses        apply.Statuses
 }
 
 // +kubebuilder:rbac:groups=howdah.io,resources=filesharesnapshots,verbs=get;list;watch;patch
@@ -96,7 +97,7 @@ func (r *Reconciler) report(ctx context.Context, before *v1alpha1.FileShareSnaps
 	after := before.DeepCopy()
 	after.Status = status
 	was := before.DeepCopy().Status.Conditions
-	if err := apply.Status(ctx, r.Client, before, after); err != nil {
+	if err := r.statuses.Write(ctx, r.Client, before, after); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	apply.Tell(r.Events, after, was, status.Conditions)

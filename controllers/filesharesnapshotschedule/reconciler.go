@@ -33,6 +33,8 @@ type Reconciler struct {
 	WatchNamespaces watched.Namespaces
 
 	removals removals
+
+	statuses apply.Statuses
 }
 
 // +kubebuilder:rbac:groups=howdah.io,resources=filesharesnapshotschedules,verbs=get;list;watch
@@ -64,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	after := schedule.DeepCopy()
 	after.Status = statusOf(o, d)
 	was := schedule.DeepCopy().Status.Conditions
-	err = apply.Status(ctx, r.Client, schedule, after)
+	err = r.statuses.Write(ctx, r.Client, schedule, after)
 	if err == nil {
 		apply.Tell(r.Events, after, was, after.Status.Conditions)
 	}

@@ -61,6 +61,8 @@ type Reconciler struct {
 	Events events.EventRecorder
 	// WatchNamespaces are the Kubernetes namespaces that the operator watches; none means all.
 	WatchNamespaces watched.Namespaces
+
+	statuses apply.Statuses
 }
 
 // Reconcile is one pass over an MLPerfStorageJob.
@@ -92,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if isReported(stepErr) {
 		stepErr = nil
 	}
-	statusErr := apply.Status(ctx, r.Client, &job, after)
+	statusErr := r.statuses.Write(ctx, r.Client, &job, after)
 	if statusErr == nil {
 		r.tell(&job, after)
 	}
