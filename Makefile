@@ -72,6 +72,10 @@ bench-failover: packages ##+ A lost node's data server on a Ceph of processes: w
 bench-hostile: ##+ What hostile clients can do to others: the longest stall and the memory, for each attack
 	hack/bench-hostile.sh
 
+.PHONY: test-file-systems
+test-file-systems: packages ##+ The tests of data servers with volumes of XFS and btrfs (TYPES="xfs btrfs ext4")
+	hack/test-file-systems.sh $(TYPES)
+
 .PHONY: fuzz-ganesha
 fuzz-ganesha: ##+ Random NFS calls for a ganesha with sanitizers: MINUTES=60, SEED=…, BACKEND=volumes|ceph
 	BACKEND=$(BACKEND) hack/fuzz-ganesha.sh $(or $(MINUTES),60) $(SEED)

@@ -59,7 +59,7 @@ func (w *wire) fillUp(cred client.Credentials, share, file string) (size uint64)
 			if status == nfsv4.NFS4ERR_NOSPC {
 				break
 			}
-			if status != nfsv4.NFS4_OK || size > 2*ownBytes {
+			if status != nfsv4.NFS4_OK || size > 2*uint64(ownBytes) {
 				w.t.Fatalf("writing at %d: %s", size, client.StatusName(status))
 			}
 			size += uint64(chunk)

@@ -6,11 +6,10 @@ import (
 	"github.com/howdah/howdah/internal/ganesha/realtest"
 )
 
-// ownBytes is the size of the volume that is a file system of its own, in ownRoot.
-const (
-	ownBytes = realtest.OwnBytes
-	ownRoot  = realtest.OwnRoot
-)
+// ownRoot has a volume that is a file system of its own; ownBytes is its size.
+const ownRoot = realtest.OwnRoot
+
+var ownBytes = realtest.OwnBytes()
 
 func TestMain(m *testing.M) {
 	runSubcommand()

@@ -80,9 +80,18 @@ type server struct {
 	running *sync.WaitGroup
 }
 
+// shortFolder is for sockets, whose paths have up to 107 bytes: t.TempDir has the test's name.
+func shortFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "")
+	must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	return folder
+}
+
 func newServer(t *testing.T, name string, peers map[string]*server) *server {
 	t.Helper()
-	s := &server{t: t, name: name, root: t.TempDir(), run: t.TempDir(), peers: peers}
+	s := &server{t: t, name: name, root: t.TempDir(), run: shortFolder(t), peers: peers}
 	must(t, os.MkdirAll(filepath.Join(s.root, "0", share), 0o755))
 	must(t, os.MkdirAll(movesIn(s.root, 0), 0o755))
 	peers[name] = s

@@ -23,6 +23,8 @@ const (
 	// envStage tells the test binary which part of the way in it is.
 	envStage   = "HOWDAH_GANESHA_TEST_STAGE"
 	envScratch = "HOWDAH_SCRATCH"
+	// envFileSystem is the type of file system that volumes have: ext4, xfs or btrfs; what /var/tmp is on if it is unset.
+	envFileSystem = "HOWDAH_FILE_SYSTEM"
 
 	stageSetup, stageInside = "setup", "inside"
 	// insideBinary is the test binary in the new root.
@@ -34,8 +36,6 @@ const (
 	// OwnRoot has a volume, "0", that is a file system of its own: not below /volumes, as a pod's volumes aren't below another
 	// disk either.
 	OwnRoot = "/own"
-	// OwnBytes is the size of the volume in OwnRoot.
-	OwnBytes = 64 << 20
 	// OwnImage is the disk of that volume: what it has is there after a loss of power.
 	OwnImage = "/own.img"
 
@@ -59,6 +59,24 @@ const (
 	SubnetIPv6      = "fd00:98::"
 	SubnetAddresses = 8
 )
+
+// OwnBytes is the size of the volume in OwnRoot.
+func OwnBytes() int64 {
+	switch os.Getenv(envFileSystem) {
+	case "", "ext4":
+		return 64 << 20
+	}
+	return 512 << 20 // mkfs.xfs refuses less than 300 MB, and its log takes 64.
+}
+
+// makeFileSystem is the command that makes the file system of a volume, but for the file that it is in.
+func makeFileSystem() string {
+	switch os.Getenv(envFileSystem) {
+	case "", "ext4":
+		return "mkfs.ext4 -q -F -m 0 "
+	}
+	return "mkfs." + os.Getenv(envFileSystem) + " -q -f "
+}
 
 // Main is for a package's TestMain: it goes on inside where Inside asked for that.
 func Main(m *testing.M) {
@@ -126,7 +144,7 @@ func Inside(t *testing.T) bool {
 func enter() error {
 	scratch := os.Getenv(envScratch)
 	root := filepath.Join(scratch, "root")
-	for _, directory := range []string{"root", "upper", "work", "volumes"} {
+	for _, directory := range []string{"root", "upper", "work"} {
 		if err := os.Mkdir(filepath.Join(scratch, directory), 0o755); err != nil {
 			return err
 		}
@@ -177,41 +195,49 @@ func enter() error {
 }
 
 func commands(scratch, root, lower string) []string {
-	all := []string{
-		"mount --make-rprivate /",
+	all := []string{"mount --make-rprivate /"}
+	disk := scratch
+	if os.Getenv(envFileSystem) != "" {
+		disk = scratch + "/disk"
+		// Sparse: it takes what the tests write.
+		all = append(all, "truncate -s 16G "+disk+".img", makeFileSystem()+disk+".img", "mkdir "+disk, "mount -o loop "+disk+".img "+disk)
+	}
+	all = append(
+		all,
+		"mkdir -p "+disk+"/volumes",
 		"ip link set lo up",
 		// Clients of several addresses, beside the loopback that is trusted.
-		"ip address add " + AddressIPv6 + "/128 dev lo", "ip address add " + Address1 + "/32 dev lo",
-		"ip address add " + Address2 + "/32 dev lo", "ip address add " + Address3 + "/32 dev lo",
-		"ip address add " + Address4 + "/32 dev lo", "ip address add " + Address5 + "/32 dev lo",
+		"ip address add "+AddressIPv6+"/128 dev lo", "ip address add "+Address1+"/32 dev lo",
+		"ip address add "+Address2+"/32 dev lo", "ip address add "+Address3+"/32 dev lo",
+		"ip address add "+Address4+"/32 dev lo", "ip address add "+Address5+"/32 dev lo",
 		"hostname training-0",
-		"mount -t overlay overlay -o lowerdir=" + lower + ",upperdir=" + scratch + "/upper,workdir=" + scratch + "/work " + root,
-		"mkdir -p " + root + "/volumes " + root + serverpod.RunDir + " " + root + serverpod.StateDir,
-		"ln -sfn /proc/self/mounts " + root + "/etc/mtab",
-		"mount --bind " + scratch + "/volumes " + root + "/volumes",
+		"mount -t overlay overlay -o lowerdir="+lower+",upperdir="+scratch+"/upper,workdir="+scratch+"/work "+root,
+		"mkdir -p "+root+"/volumes "+root+serverpod.RunDir+" "+root+serverpod.StateDir,
+		"ln -sfn /proc/self/mounts "+root+"/etc/mtab",
+		"mount --bind "+disk+"/volumes "+root+"/volumes",
 		// A pod has each volume as a mount of its own, and with node-local volumes all are of one device: without
 		// Filesystem_Ids ganesha takes one for the other, and dies.
-		"mkdir -p " + scratch + "/claims/0 " + scratch + "/claims/1 " + root + "/volumes/come-and-go/0 " + root + "/volumes/come-and-go/1",
-		"mount --bind " + scratch + "/claims/0 " + root + "/volumes/come-and-go/0",
-		"mount --bind " + scratch + "/claims/1 " + root + "/volumes/come-and-go/1",
+		"mkdir -p "+disk+"/claims/0 "+disk+"/claims/1 "+root+"/volumes/come-and-go/0 "+root+"/volumes/come-and-go/1",
+		"mount --bind "+disk+"/claims/0 "+root+"/volumes/come-and-go/0",
+		"mount --bind "+disk+"/claims/1 "+root+"/volumes/come-and-go/1",
 		// A volume that is a file system of its own. The loop device goes with the mount.
-		"truncate -s " + strconv.Itoa(OwnBytes) + " " + scratch + "/own.img", "mkfs.ext4 -q -F -m 0 " + scratch + "/own.img",
-		"mkdir -p " + root + OwnRoot + "/0", "mount -o loop " + scratch + "/own.img " + root + OwnRoot + "/0",
-		"touch " + root + OwnImage, "mount --bind " + scratch + "/own.img " + root + OwnImage,
-		"truncate -s 16M " + scratch + "/node.img", "mkfs.ext4 -q -F -m 0 " + scratch + "/node.img",
-		"mkdir " + scratch + "/node", "mount -o loop " + scratch + "/node.img " + scratch + "/node",
-		"mkdir -p " + scratch + "/node/kubelet/pod", "touch " + scratch + "/node/kubelet/pod/hosts " + scratch + "/node/kubelet/pod/log " + root + NodeHosts,
-		"mount --bind " + scratch + "/node/kubelet/pod/hosts " + root + NodeHosts,
-		"mkdir -p " + root + serverpod.GaneshaRoot,
-		"mount -o remount,bind,ro " + root,
-		"mount -t tmpfs tmpfs " + root + "/run",
-		"mkdir " + root + serverpod.RunDir,
-		"mount -t tmpfs tmpfs " + root + serverpod.TempDir,
-		"mount -t tmpfs tmpfs " + root + serverpod.StateDir,
-		"mount -t proc proc " + root + "/proc",
-		"mount -t tmpfs tmpfs " + root + "/dev",
-		"touch " + root + NodeLog, "mount --bind " + scratch + "/node/kubelet/pod/log " + root + NodeLog,
-	}
+		"truncate -s "+strconv.FormatInt(OwnBytes(), 10)+" "+scratch+"/own.img", makeFileSystem()+scratch+"/own.img",
+		"mkdir -p "+root+OwnRoot+"/0", "mount -o loop "+scratch+"/own.img "+root+OwnRoot+"/0",
+		"touch "+root+OwnImage, "mount --bind "+scratch+"/own.img "+root+OwnImage,
+		"truncate -s 16M "+scratch+"/node.img", "mkfs.ext4 -q -F -m 0 "+scratch+"/node.img",
+		"mkdir "+scratch+"/node", "mount -o loop "+scratch+"/node.img "+scratch+"/node",
+		"mkdir -p "+scratch+"/node/kubelet/pod", "touch "+scratch+"/node/kubelet/pod/hosts "+scratch+"/node/kubelet/pod/log "+root+NodeHosts,
+		"mount --bind "+scratch+"/node/kubelet/pod/hosts "+root+NodeHosts,
+		"mkdir -p "+root+serverpod.GaneshaRoot,
+		"mount -o remount,bind,ro "+root,
+		"mount -t tmpfs tmpfs "+root+"/run",
+		"mkdir "+root+serverpod.RunDir,
+		"mount -t tmpfs tmpfs "+root+serverpod.TempDir,
+		"mount -t tmpfs tmpfs "+root+serverpod.StateDir,
+		"mount -t proc proc "+root+"/proc",
+		"mount -t tmpfs tmpfs "+root+"/dev",
+		"touch "+root+NodeLog, "mount --bind "+scratch+"/node/kubelet/pod/log "+root+NodeLog,
+	)
 	for i := range SubnetAddresses {
 		all = append(all, fmt.Sprintf("ip address add %s%x/128 dev lo", SubnetIPv6, i+1))
 	}

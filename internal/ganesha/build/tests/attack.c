@@ -76,14 +76,10 @@ static bool walk_up(int from)
 	return false;
 }
 
-/* The root directory of the file system that a descriptor is of: inode 2 of ext4, generation 0. */
-static bool by_handle(int of, int *error)
+/* Whether a handle leads outside, on the file system that a descriptor is of. */
+static bool reaches(int of, struct file_handle *handle, int *error)
 {
-	struct {
-		struct file_handle head;
-		uint32_t inode, generation;
-	} root = { { 8, 1 }, 2, 0 };
-	int fd = open_by_handle_at(of, &root.head, O_RDONLY | O_DIRECTORY);
+	int fd = open_by_handle_at(of, handle, O_RDONLY | O_DIRECTORY);
 	bool reached;
 
 	if (fd < 0) {
@@ -92,6 +88,28 @@ static bool by_handle(int of, int *error)
 	}
 	reached = has(fd, NODE) || walk_up(fd);
 	close(fd);
+	return reached;
+}
+
+/* The root directory of the file system that a descriptor is of: inode 2 of ext4, 128 of XFS, generation 0; or 256 of the first tree of btrfs, any generation. */
+static bool by_handle(int of, int *error)
+{
+	static const uint32_t roots[] = { 2, 128 };
+	struct {
+		struct file_handle head;
+		uint64_t inode, tree;
+		uint32_t generation;
+	} btrfs = { { 20, 0x4d }, 256, 5, 0 };
+	bool reached = reaches(of, &btrfs.head, error);
+
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		struct {
+			struct file_handle head;
+			uint32_t inode, generation;
+		} root = { { 8, 1 }, roots[i], 0 };
+
+		reached = reaches(of, &root.head, error) || reached;
+	}
 	return reached;
 }
 
