@@ -6,13 +6,10 @@
 #
 #   HOWDAH_KERNELS="6.1 7.2"     only these kernels
 #   HOWDAH_KERNELS_FAMILY=IPv6   all servers and clients have IPv6 addresses alone
-#   HOWDAH_FILE_SYSTEM=xfs       the volumes are of that file system (ext4, xfs, btrfs), and not of what /var/tmp is on
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/environment.sh
 source hack/progress.sh
-source hack/file-system.sh
-[ -z "${HOWDAH_FILE_SYSTEM:-}" ] || file_system_tools "$HOWDAH_FILE_SYSTEM"
 
 case ${HOWDAH_KERNELS_FAMILY:-IPv4} in
 IPv4 | IPv6) ;;
@@ -55,13 +52,6 @@ trap 'exit 130' INT TERM HUP
 # shellcheck disable=SC2016 # The inner shell expands them.
 setpriv --pdeathsig KILL unshare --net --mount --pid --ipc --fork --kill-child --mount-proc bash -euc '
   mount -t tmpfs tmpfs /run
-  if [ -n "${HOWDAH_FILE_SYSTEM:-}" ]; then
-    . hack/file-system.sh
-    make_file_system "$HOWDAH_FILE_SYSTEM" "$HOWDAH_KERNELS_SCRATCH/disk.img" 32G
-    mkdir "$HOWDAH_KERNELS_SCRATCH/disk"
-    mount -o loop "$HOWDAH_KERNELS_SCRATCH/disk.img" "$HOWDAH_KERNELS_SCRATCH/disk"
-    HOWDAH_KERNELS_SCRATCH=$HOWDAH_KERNELS_SCRATCH/disk
-  fi
   cd test/kernels
   exec ../../bin/kernels.test -test.v -test.timeout=60m "$@"' bash "$@" &
 child=$!
