@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,12 +60,12 @@ func TestAStatusIsSentAlone(t *testing.T) {
 	c, before, sent := newShare(t)
 	after := before.DeepCopy()
 	after.Spec.Access = nil // That is of no matter.
-	if err := (&Statuses{}).Write(t.Context(), c, before, after); err != nil || len(*sent) > 0 {
+	if err := (&Statuses{}).Write(t.Context(), c, before, after, time.Now()); err != nil || len(*sent) > 0 {
 		t.Fatalf("without a difference: %v, %q", err, *sent)
 	}
 	const large = 1<<53 + 1
 	after.Status.InventoryGeneration, after.Status.Directories.Count = large, ptr.To[int32](7)
-	if err := (&Statuses{}).Write(t.Context(), c, before, after); err != nil {
+	if err := (&Statuses{}).Write(t.Context(), c, before, after, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"metadata":{"resourceVersion":"` + before.ResourceVersion + `"},"status":{"directories":{"count":7},"inventoryGeneration":9007199254740993}}`
@@ -77,7 +78,7 @@ func TestAStatusIsSentAlone(t *testing.T) {
 	}
 	stale := before.DeepCopy()
 	stale.Status.InventoryGeneration = 1
-	if err := (&Statuses{}).Write(t.Context(), c, before, stale); !apierrors.IsConflict(err) {
+	if err := (&Statuses{}).Write(t.Context(), c, before, stale, time.Now()); !apierrors.IsConflict(err) {
 		t.Errorf("an object that changed: %v", err)
 	}
 }

@@ -153,7 +153,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	applied = errors.Join(applied, led)
 	after := fs.DeepCopy()
 	after.Status = report(o, d, applied, r.Clock.Now())
-	written := r.statuses.Write(ctx, r.Client, &fs, after)
+	written := r.statuses.Write(ctx, r.Client, &fs, after, r.Clock.Now())
 	if written == nil {
 		r.uncounted.Forget(request.NamespacedName)
 		o.recordEnds(r.Events, d.ends)

@@ -147,7 +147,7 @@ func (r *Reconciler) report(ctx context.Context, o *observed, status v1alpha1.Fi
 	after := *o.share
 	after.Status = status
 	conditions.SetPaused(&after.Status.Conditions, o.share, o.now)
-	if err := r.statuses.Write(ctx, r.Client, o.share, &after); err != nil {
+	if err := r.statuses.Write(ctx, r.Client, o.share, &after, r.Clock.Now()); err != nil {
 		return err
 	}
 	apply.Tell(r.Events, &after, o.share.Status.Conditions, status.Conditions)

@@ -97,7 +97,7 @@ func (r *Reconciler) report(ctx context.Context, before *v1alpha1.FileShareSnaps
 	after := before.DeepCopy()
 	after.Status = status
 	was := before.DeepCopy().Status.Conditions
-	if err := r.statuses.Write(ctx, r.Client, before, after); err != nil {
+	if err := r.statuses.Write(ctx, r.Client, before, after, r.Clock.Now()); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	apply.Tell(r.Events, after, was, status.Conditions)

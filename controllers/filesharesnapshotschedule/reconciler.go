@@ -66,7 +66,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	after := schedule.DeepCopy()
 	after.Status = statusOf(o, d)
 	was := schedule.DeepCopy().Status.Conditions
-	err = r.statuses.Write(ctx, r.Client, schedule, after)
+	err = r.statuses.Write(ctx, r.Client, schedule, after, r.Clock.Now())
 	if err == nil {
 		apply.Tell(r.Events, after, was, after.Status.Conditions)
 	}

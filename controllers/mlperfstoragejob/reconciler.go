@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if isReported(stepErr) {
 		stepErr = nil
 	}
-	statusErr := r.statuses.Write(ctx, r.Client, &job, after)
+	statusErr := r.statuses.Write(ctx, r.Client, &job, after, r.Clock.Now())
 	if statusErr == nil {
 		r.tell(&job, after)
 	}
